@@ -333,13 +333,6 @@ shard_memory::~shard_memory() {
     budget_->release(bytes);
 }
 
-std::size_t chunk_count(std::uint64_t bytes) { return (bytes + chunk_bytes - 1) / chunk_bytes; }
-
-std::span<std::byte> chunk_of(std::span<std::byte> data, std::size_t index) {
-    const auto from = index * chunk_bytes;
-    return data.subspan(from, std::min(chunk_bytes, data.size() - from));
-}
-
 std::vector<std::uint32_t> chunk_checksums(std::span<const std::byte> data) {
     std::vector<std::uint32_t> out;
     out.reserve(chunk_count(data.size()));

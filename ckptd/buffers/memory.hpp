@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "ckptd/buffers/chunks.hpp"
 #include "ckptd/buffers/guard.hpp"
 #include "ckptd/buffers/joined.hpp"
 #include "ckptd/buffers/pages.hpp"
@@ -133,7 +134,5 @@ std::vector<std::shared_ptr<shard_memory>> files_of(const std::shared_ptr<shard_
 std::vector<std::uint32_t> chunk_checksums(std::span<const std::byte> data);
 /// Copies `from` to `to`, which is as long, and returns the same of what has got there.
 std::vector<std::uint32_t> copy_with_checksums(std::span<std::byte> to, std::span<const std::byte> from);
-std::size_t chunk_count(std::uint64_t bytes);
-std::span<std::byte> chunk_of(std::span<std::byte> data, std::size_t index);
 
 }  // namespace banyan::ckpt

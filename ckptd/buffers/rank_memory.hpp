@@ -15,13 +15,22 @@
 #include <cstdint>
 #include <optional>
 
+#include "ckptd/protocol/local_protocol.hpp"
+
 namespace banyan::ckpt {
 
-constexpr std::uint64_t rank_memory_magic = 0x32464655424e4142;  // "BANBUFF2"
+/// The page's first word: "BANBUFF", and the protocol of the daemon that made it.
+constexpr std::uint64_t rank_memory_magic(std::uint32_t protocol = local_protocol.newest) {
+    return 0x464655424e4142 | std::uint64_t{protocol} << 56;
+}
+/// Whether this release understands the page.
+constexpr bool is_rank_memory(std::uint64_t magic) {
+    const auto protocol = static_cast<std::uint32_t>(magic >> 56);
+    return magic == rank_memory_magic(protocol) && local_protocol.has(protocol);
+}
 constexpr std::size_t page_bytes = 4096;
 constexpr std::size_t huge_page_bytes = 2u << 20;
 constexpr std::size_t max_buffers = 8;
-constexpr std::size_t chunk_bytes = 4u << 20;  // unit of checksums and of transfers
 
 using shared_word = std::atomic<std::uint64_t>;
 static_assert(shared_word::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);
@@ -36,7 +45,7 @@ struct alignas(64) buffer_header {
 };
 
 struct rank_memory_header {
-    std::uint64_t magic;
+    std::uint64_t magic;  ///< rank_memory_magic()
     std::uint32_t buffers;
     std::uint32_t rank;
     std::uint64_t buffer_bytes;

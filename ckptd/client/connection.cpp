@@ -27,6 +27,9 @@ namespace {
 constexpr std::chrono::seconds connect_timeout{2};
 constexpr std::chrono::seconds attach_timeout{60};  // the daemon may have to make the memory first
 
+constexpr auto other_release =
+    "use the libbanyan_ckpt.so.0 beside the daemon's socket, which is of its release";
+
 wire::deadline in(std::chrono::milliseconds time) { return clock::now() + time; }
 
 // The range is no longer ours to unmap: another thread's memory may lie there in a moment, or lies there.
@@ -62,8 +65,13 @@ result<std::string> connection::attach(const rank_name& who, std::uint64_t bytes
                                        const std::function<void()>& moves) {
     const auto until = in(attach_timeout);
     refused_ = false;
-    nlohmann::json meta{{"job", who.job}, {"rank", who.rank}, {"world", who.world},
-                        {"bytes", bytes}, {"parts", true},    {"huge", maps_huge_}};
+    nlohmann::json meta{{"job", who.job},
+                        {"rank", who.rank},
+                        {"world", who.world},
+                        {"bytes", bytes},
+                        {"parts", true},
+                        {"huge", maps_huge_},
+                        {"protocol", {local_protocol.oldest, local_protocol.newest}}};
     if (who.step) meta["step"] = *who.step;
     if (!who.state.empty()) meta["state"] = who.state;
     // A type of its own: a daemon that knows of no named states would hand out the other one's memory.
@@ -77,6 +85,13 @@ result<std::string> connection::attach(const rank_name& who, std::uint64_t bytes
             refused->hint = "states with names need a daemon of this library's release";
         return std::unexpected(std::move(*refused));
     }
+    if (const auto agreed = json_fields(reply.meta).number("protocol", UINT32_MAX);
+        !agreed || !local_protocol.has(static_cast<std::uint32_t>(*agreed)))
+        return fail(errc::invalid_input,
+                    fmt::format("the daemon speaks {}, this library {}",
+                                agreed ? fmt::format("protocol {}", *agreed) : "an older protocol",
+                                in_words(local_protocol)),
+                    other_release);
     BANYAN_TRY(buffers_, json_fields(reply.meta).number("buffers", max_buffers));
     BANYAN_TRY(buffer_bytes_, json_fields(reply.meta).number("buffer_bytes", 1ull << 48));
     BANYAN_TRY(generation_, json_fields(reply.meta).number("generation"));
@@ -88,8 +103,7 @@ result<std::string> connection::attach(const rank_name& who, std::uint64_t bytes
         BANYAN_TRY(shape.header, in.number("header", huge_page_bytes));
     }
     if (shape.header != page_bytes && shape.header != huge_page_bytes)
-        return fail(errc::invalid_input, "the daemon's memory has another layout",
-                    "install the same banyan release everywhere");
+        return fail(errc::invalid_input, "the daemon's memory has another layout", other_release);
     if (buffers_ == 0 || buffer_bytes_ < bytes)
         return fail(errc::invalid_input, "the daemon's memory is not what it says");
     BANYAN_TRY(auto parts, receive_parts(reply.meta, std::move(memory), shape.header, until));
@@ -106,9 +120,8 @@ result<std::string> connection::attach(const rank_name& who, std::uint64_t bytes
     populated_ = false;
     if (populate) this->populate();
     ::madvise(map_.data(), map_.size(), MADV_DONTFORK);  // a forked helper must not write, nor keep it alive
-    if (header().magic != rank_memory_magic || header().rank != who.rank || header().job != who.job)
-        return fail(errc::invalid_input, "the daemon's memory has another layout",
-                    "install the same banyan release everywhere");
+    if (!is_rank_memory(header().magic) || header().rank != who.rank || header().job != who.job)
+        return fail(errc::invalid_input, "the daemon's memory has another layout", other_release);
     return json_fields(reply.meta).text("warning", 64 * 1024).value_or("");
 }
 

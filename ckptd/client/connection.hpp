@@ -15,6 +15,7 @@
 
 #include "ckptd/buffers/joined.hpp"
 #include "ckptd/buffers/rank_memory.hpp"
+#include "ckptd/protocol/local_protocol.hpp"
 #include "ckptd/protocol/protocol.hpp"
 #include "common/fd.hpp"
 #include "common/wire.hpp"

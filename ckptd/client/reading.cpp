@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "ckptd/buffers/memory.hpp"
+#include "ckptd/buffers/chunks.hpp"
 #include "ckptd/client/device.hpp"
 #include "common/json_fields.hpp"
 #include "common/text.hpp"

@@ -12,6 +12,7 @@
 
 #include "ckptd/buffers/guard.hpp"
 #include "ckptd/daemon/daemon.hpp"
+#include "ckptd/daemon/library_copy.hpp"
 #include "common/build_info.hpp"
 #include "common/clock.hpp"
 #include "common/config.hpp"
@@ -68,6 +69,7 @@ int run(const banyan::ckpt::settings& settings, const options& o,
     banyan::hangup hangup(io);
     banyan::ckpt::daemon daemon(io, settings, keeper);
     if (auto opened = daemon.open(); !opened) return complain(opened.error(), "");
+    banyan::ckpt::put_library_beside(settings.socket, banyan::checkpoint_library);
     if (o.detach) let_go_of_stderr();
     keeper->ready(o.detach);
     io.run();

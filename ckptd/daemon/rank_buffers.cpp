@@ -99,7 +99,7 @@ task<result<void>> rank_buffers::ensure(session_ptr s, std::uint32_t rank, std::
     BANYAN_CO_TRY(auto memory, std::move(made));
     if (!from) {
         auto& header = *new (memory->data()) rank_memory_header{};
-        header.magic = rank_memory_magic;
+        header.magic = rank_memory_magic();
         header.buffers = buffers;
         header.rank = rank;
         header.job = s->job();

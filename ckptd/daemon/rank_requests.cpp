@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "ckptd/daemon/request.hpp"
+#include "ckptd/protocol/local_protocol.hpp"
 #include "ckptd/protocol/state_name.hpp"
 #include "ckptd/store/safetensors.hpp"
 #include "common/json_fields.hpp"
@@ -26,6 +27,26 @@ result<void> is_complete(const session& s, std::uint32_t rank) {
                                                newest.step, rank, lacking_in_words(s, newest)));
 }
 
+// Before anything else is read of it.
+result<std::uint32_t> agree(const json& meta) {
+    const json_fields in(meta);
+    protocol_range its;
+    if (in.has("protocol")) {
+        BANYAN_TRY(const auto said, in.numbers("protocol", 2));
+        if (said.size() != 2 || said[0] > said[1])
+            return fail(errc::invalid_input, "\"protocol\" is not the oldest and the newest one");
+        its = {said[0], said[1]};
+    }
+    if (const auto agreed = common_protocol(its, local_protocol)) return *agreed;
+    return fail(
+        errc::conflict,
+        fmt::format("the job's libbanyan_ckpt speaks {}, this node's daemon {}",
+                    in.has("protocol") ? in_words(its) : "a protocol without a number",
+                    in_words(local_protocol)),
+        fmt::format("use the libbanyan_ckpt.so.0 beside the daemon's socket, which is of its release{}",
+                    its.oldest > local_protocol.newest ? ", or start a newer banyan-ckptd" : ""));
+}
+
 bool is_of(const std::shared_ptr<const process>& who, const local_client& client) {
     return who && who->pid() == client.pid && who->started() == client.started && who->alive();
 }
@@ -33,6 +54,7 @@ bool is_of(const std::shared_ptr<const process>& who, const local_client& client
 }  // namespace
 
 task<answer_meta> rank_requests::on_attach(client_ptr client, json meta, bool named) {
+    BANYAN_CO_TRY(const auto protocol, agree(meta));
     BANYAN_CO_TRY(const auto job, json_fields(meta).number("job"));
     BANYAN_CO_TRY(const auto rank, json_fields(meta).number("rank", max_world));
     BANYAN_CO_TRY(const auto world, json_fields(meta).number("world", max_world));
@@ -72,6 +94,7 @@ task<answer_meta> rank_requests::on_attach(client_ptr client, json meta, bool na
         asked.step = static_cast<std::uint32_t>(step);
     }
     auto answer = co_await attach(client, s, asked);
+    if (answer) (*answer)["protocol"] = protocol;
     // Rank 0 says so itself.
     if (!answer && rank != 0)
         to_.users.warn(

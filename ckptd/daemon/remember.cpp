@@ -102,7 +102,9 @@ void take_rank(const json& in, const kept_memory& memory, session& s) {
     r.saved_by = in.value("saved_by", 0u);
     if (in.contains("newest")) take(in.at("newest"), r.newest.emplace());
     if (in.contains("memory")) {
-        if (auto found = take_memory(in.at("memory"), memory)) {
+        // A page of a release that this one does not follow is of no use to anybody.
+        if (auto found = take_memory(in.at("memory"), memory);
+            found && is_rank_memory(reinterpret_cast<const rank_memory_header*>(found->data())->magic)) {
             r.memory = std::move(found);
             take(in.at("buffers"), r.buffers);
             take(in.at("buffer_bytes"), r.buffer_bytes);

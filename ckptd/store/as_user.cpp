@@ -37,7 +37,13 @@ bool set_effective(const std::array<std::uint32_t, 2>& effective) {
 
 }  // namespace
 
-storage_user myself() { return {::geteuid(), ::getegid(), {::getegid()}}; }
+storage_user myself() {
+    storage_user out{::geteuid(), ::getegid(), {}};
+    const int count = ::getgroups(0, nullptr);
+    out.groups.resize(static_cast<std::size_t>(count < 0 ? 0 : count));
+    if (count > 0 && ::getgroups(count, out.groups.data()) < 0) out.groups.clear();
+    return out;
+}
 
 storage_user find_user(uid_t uid, gid_t gid) {
     storage_user out{uid, gid, {gid}};
@@ -58,7 +64,8 @@ storage_user find_user(uid_t uid, gid_t gid) {
 
 result<as_user> as_user::take(const storage_user& user) {
     as_user out;
-    if (::geteuid() != 0) return out;
+    // A container's root may be nobody else: in a namespace of his own the kernel gives him no groups.
+    if (::geteuid() != 0 || user == myself()) return out;
     const int count = ::getgroups(0, nullptr);
     out.before_.resize(static_cast<std::size_t>(count < 0 ? 0 : count));
     if (count > 0 && ::getgroups(count, out.before_.data()) < 0)

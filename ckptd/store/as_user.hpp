@@ -20,6 +20,7 @@ struct storage_user {
     uid_t uid = 0;
     gid_t gid = 0;
     std::vector<gid_t> groups;  ///< supplementary
+    bool operator==(const storage_user&) const = default;
 };
 
 /// Of this process, as it is: for programs that read as who runs them.
@@ -30,7 +31,7 @@ storage_user find_user(uid_t uid, gid_t gid);
 
 class as_user {
   public:
-    /// When the daemon does not run as root it can only be its own user, and nothing changes.
+    /// Who does not run as root can only be his own user, and nothing changes; nor does it for myself().
     static result<as_user> take(const storage_user& user);
     ~as_user();
     as_user(as_user&& o) noexcept

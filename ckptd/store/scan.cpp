@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "ckptd/buffers/rank_memory.hpp"
+#include "ckptd/buffers/chunks.hpp"
 #include "ckptd/store/safetensors.hpp"
 #include "ckptd/store/steps.hpp"
 #include "ckptd/store/store.hpp"
@@ -96,7 +96,7 @@ class manifest_reader : public nlohmann::json_sax<nlohmann::json> {
             if (!(fields_ & has_size) || (fields_ & has_chunks))
                 return stop("\"size\" does not stand before \"crc32c_4mib\"");
             fields_ |= has_chunks;
-            want_chunks_ = (file_.bytes + chunk_bytes - 1) / chunk_bytes;
+            want_chunks_ = chunk_count(file_.bytes);
             if (want_chunks_ > max_chunks) return stop(fmt::format("rank {} is too large", count_));
             at_ = place::chunks;
         } else if (at_ == place::files || at_ == place::chunks) {
@@ -231,6 +231,10 @@ result<step_summary> scan_step(const storage_user& user, const std::string& dir,
         return fail(errc::invalid_input, fmt::format("{}/COMMIT does not fit its MANIFEST.json", shown),
                     "the step is damaged; use another one");
     return out;
+}
+
+bool was_seen(const error& why) {
+    return why.code == errc::invalid_input || why.code == errc::not_found || why.code == errc::conflict;
 }
 
 }  // namespace banyan::ckpt

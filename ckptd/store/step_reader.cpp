@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "ckptd/buffers/memory.hpp"
+#include "ckptd/buffers/chunks.hpp"
 #include "common/crc32c.hpp"
 #include "common/text.hpp"
 

@@ -90,7 +90,7 @@ result<unique_fd> make_directory(const std::string& path) {
 std::string unused_name(std::string_view stem) {
     std::uint64_t number = 0;
     if (::getrandom(&number, sizeof number, 0) != sizeof number)
-        number = static_cast<std::uint64_t>(::gettid());
+        number = static_cast<std::uint64_t>(::syscall(SYS_gettid));
     return fmt::format(".{}.{:016x}", stem, number);
 }
 

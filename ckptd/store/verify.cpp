@@ -28,10 +28,6 @@ result<step_summary> verify_step(const storage_user& user, const std::string& di
     return head;
 }
 
-bool was_seen(const error& why) {
-    return why.code == errc::invalid_input || why.code == errc::not_found || why.code == errc::conflict;
-}
-
 result<std::optional<step_summary>> newest_whole_step(
     const storage_user& user, const std::string& dir, std::uint32_t world, std::optional<std::uint64_t> below,
     const std::function<void(std::uint64_t step, const error& why)>& damaged) {

@@ -94,6 +94,18 @@ class Setup(unittest.TestCase):
         self.assert_one_sentence(run, "source of Slurm", "check the network")
         self.assertFalse((self.folder / "deps" / "slurm").exists())
 
+    @unittest.skipUnless(shutil.which("slurmctld") or os.path.exists("/usr/sbin/slurmctld"), "needs Slurm")
+    def test_no_registry_for_zig(self):
+        version = subprocess.run(["dpkg-query", "-W", "-f", "${source:Version}", "slurmctld"], capture_output=True, text=True, check=True).stdout
+        source = self.folder / "deps" / "slurm"
+        source.mkdir(parents=True)
+        (source / "config.h").touch()
+        (source / ".banyan-version").write_text(version)
+        run = self.run_setup(PIP_INDEX_URL="http://127.0.0.1:9", PIP_EXTRA_INDEX_URL="", PIP_FIND_LINKS="", PIP_CONFIG_FILE="/dev/null")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn("left out: ziglang", run.stdout)
+        self.assertFalse((self.folder / "deps" / "zig").exists())
+
     def test_an_unknown_option(self):
         run = subprocess.run([str(REPOSITORY / "scripts" / "setup"), "--fast"], capture_output=True, text=True, timeout=50, check=False)
         self.assert_one_sentence(run, "--fast", "--help")

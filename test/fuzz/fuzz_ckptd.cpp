@@ -238,6 +238,7 @@ void act(fuzz::input& in, trainer& p, world& w) {
             meta["rank"] = in.byte() % ranks;
             meta["world"] = ranks;
             meta["bytes"] = in.byte() % 4 != 0 ? in.up_to(1u << 16) : in.number<std::uint64_t>();
+            meta["protocol"] = {local_protocol.oldest, local_protocol.newest};
             return p.send(message::attach, meta, milliseconds(20));
         case 7:
             return write_buffer(in, p);

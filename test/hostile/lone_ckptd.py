@@ -26,7 +26,7 @@ MASK = (1 << 64) - 1
 
 
 def frame(kind, meta, claimed=None):
-    text = json.dumps(meta).encode()
+    text = json.dumps({"protocol": [1, 1], **meta} if kind == "attach" else meta).encode()
     return struct.pack("<4sHHII", b"BNYN", 1, TYPES[kind], len(text) if claimed is None else claimed, 0) + text
 
 

@@ -143,6 +143,18 @@ void cluster::kill(int node, int signal) {
     daemons_.erase(node);
 }
 
+json attach_of(std::uint64_t job, std::int64_t rank, std::uint32_t world, const json& bytes,
+               const json& more) {
+    using banyan::ckpt::local_protocol;
+    json out{{"job", job},
+             {"rank", rank},
+             {"world", world},
+             {"bytes", bytes},
+             {"protocol", {local_protocol.oldest, local_protocol.newest}}};
+    out.update(more);
+    return out;
+}
+
 json cluster::status(int node) const {
     const auto text = banyan::ckpt::status(socket(node), 3s);
     return text ? json::parse(*text) : json();

@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include "answer.hpp"
+#include "ckptd/protocol/local_protocol.hpp"
 #include "ckptd/protocol/protocol.hpp"
 #include "network.hpp"
 #include "state.hpp"
@@ -32,6 +33,10 @@ using banyan::testing::within;
 banyan::testing::idle_clock& idle_time();
 /// So much of it passes.
 inline void pass(std::chrono::milliseconds time) { banyan::clock::sleep_for(time); }
+
+/// What a rank says that attaches by hand, with `more` fields.
+json attach_of(std::uint64_t job, std::int64_t rank, std::uint32_t world, const json& bytes,
+               const json& more = json::object());
 
 class cluster {
   public:

@@ -289,7 +289,7 @@ TEST_CASE("a connection whose process has ended gets no rank", "[ckptd]") {
         char none = 0;
         ::close(ends[1]);
         (void)!::read(ends[0], &none, 1);  // until the parent is gone
-        const json meta{{"job", 7}, {"rank", 0}, {"world", 1}, {"bytes", 1000}};
+        const json meta = attach_of(7, 0, 1, 1000);
         std::string said = "nothing";
         const auto type = static_cast<std::uint16_t>(ckpt::message::attach);
         if (wire::send_frame(connection->get(), type, meta, {}, until))

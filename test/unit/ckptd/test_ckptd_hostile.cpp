@@ -80,8 +80,7 @@ TEST_CASE("other users see and change nothing", "[ckptd]") {
                      !ckpt::session_detach(socket, 1, 3s) && ckpt::session_close(socket, 1, false, 3s) &&
                      !ckpt::seal_now(socket, 0, 3s) &&
                      json::parse(ckpt::status(socket, 3s).value_or("{}"))["sessions"].empty() &&
-                     refused(socket, ckpt::message::attach,
-                             {{"job", 1}, {"rank", 0}, {"world", 1}, {"bytes", 10}}) &&
+                     refused(socket, ckpt::message::attach, attach_of(1, 0, 1, 10)) &&
                      refused(socket, ckpt::message::restore, json::object());
           }) == 0);
     CHECK(c.session(1, 1)["state"] == "open");
@@ -98,11 +97,11 @@ TEST_CASE("wrong requests are refused with a reason", "[ckptd]") {
         CHECK_FALSE(reply.error().what.empty());
     };
     using m = ckpt::message;
-    bad(m::attach, {{"job", 99}, {"rank", 0}, {"world", 1}, {"bytes", 1}});
-    bad(m::attach, {{"job", 1}, {"rank", 1}, {"world", 1}, {"bytes", 1}});
-    bad(m::attach, {{"job", 1}, {"rank", 0}, {"world", 2}, {"bytes", 1}});
-    bad(m::attach, {{"job", 1}, {"rank", 0}, {"world", 1}, {"bytes", 1ull << 47}});
-    bad(m::attach, {{"job", 1}, {"rank", -1}, {"world", 1}, {"bytes", "many"}});
+    bad(m::attach, attach_of(99, 0, 1, 1));
+    bad(m::attach, attach_of(1, 1, 1, 1));
+    bad(m::attach, attach_of(1, 0, 2, 1));
+    bad(m::attach, attach_of(1, 0, 1, 1ull << 47));
+    bad(m::attach, attach_of(1, -1, 1, "many"));
     bad(m::restore, json::object());
     bad(m::finalize, json::object());
     bad(m::session_open, json::object());
@@ -113,12 +112,54 @@ TEST_CASE("wrong requests are refused with a reason", "[ckptd]") {
     CHECK(c.session(1, 1)["state"] == "open");
 }
 
+// Libraries of other releases, by hand.
+TEST_CASE("a library of another release is understood, or refused by the numbers of both", "[ckptd]") {
+    cluster c({1, "", {}});
+    c.open(c.request(1, 1, 1, "", 0));
+    constexpr auto us = ckpt::local_protocol;
+    const auto attach = [&](const json& protocol) {
+        return ask(c, ckpt::message::attach, attach_of(1, 0, 1, 8192, {{"protocol", protocol}}));
+    };
+    for (const json& range : {json{us.oldest, us.newest}, json{us.newest, us.newest + 7}, json{0, us.oldest},
+                              json{0, us.newest + 7}}) {
+        INFO(range.dump());
+        const auto reply = attach(range);
+        REQUIRE(reply);
+        CHECK((*reply)["protocol"] == std::min(range[1].get<std::uint32_t>(), us.newest));
+    }
+    const auto newer = attach({us.newest + 1, us.newest + 2});
+    REQUIRE_FALSE(newer);
+    CHECK(newer.error().code == banyan::errc::conflict);
+    CHECK(newer.error().what == fmt::format("the job's libbanyan_ckpt speaks protocol {} to {}, this node's "
+                                            "daemon {}",
+                                            us.newest + 1, us.newest + 2, ckpt::in_words(us)));
+    CHECK(newer.error().hint.find("beside the daemon's socket") != std::string::npos);
+    CHECK(newer.error().hint.find("newer banyan-ckptd") != std::string::npos);
+    const auto older = attach({us.oldest - 1, us.oldest - 1});
+    REQUIRE_FALSE(older);
+    CHECK(older.error().what.find(fmt::format("speaks protocol {}, ", us.oldest - 1)) != std::string::npos);
+    CHECK(older.error().hint.find("newer banyan-ckptd") == std::string::npos);
+    auto without = attach_of(1, 0, 1, 8192);
+    without.erase("protocol");
+    const auto first = ask(c, ckpt::message::attach, without);
+    REQUIRE_FALSE(first);
+    CHECK(first.error().what.find("a protocol without a number") != std::string::npos);
+    for (const json& wrong : {json{2, 1}, json{1}, json{1, 1, 1}, json(1), json("1"), json{-1, 1},
+                              json{1, 1ull << 40}, json(nullptr)}) {
+        INFO(wrong.dump());
+        CHECK_FALSE(attach(wrong));
+    }
+    // Of a job that is not his, or not here, nobody learns more by it.
+    CHECK(ask(c, ckpt::message::attach, attach_of(2, 0, 1, 1, {{"protocol", {9, 9}}})).error().what ==
+          ask(c, ckpt::message::attach, attach_of(1, 0, 1, 1, {{"protocol", {9, 9}}})).error().what);
+}
+
 TEST_CASE("a rank's lies in its own buffer headers harm nobody", "[ckptd]") {
     cluster c({1, "", {}});
     c.open(c.request(1, 1, 1, "", 0));
     auto fd = wire::connect_unix(c.socket(1), soon());
     REQUIRE(fd);
-    const json attach{{"job", 1}, {"rank", 0}, {"world", 1}, {"bytes", 8192}};
+    const json attach = attach_of(1, 0, 1, 8192);
     REQUIRE(
         wire::send_frame(fd->get(), static_cast<std::uint16_t>(ckpt::message::attach), attach, {}, soon()));
     banyan::unique_fd memory;
@@ -163,7 +204,7 @@ TEST_CASE("memory in parts is passed to its rank alone, and in one to who knows 
     };
     banyan::unique_fd first, second;
     CHECK(ask(ckpt::message::attach_part, {{"part", 0}}, &first).contains("error"));
-    json attach{{"job", 1}, {"rank", 0}, {"world", 1}, {"bytes", 8192}, {"parts", true}};
+    json attach = attach_of(1, 0, 1, 8192, {{"parts", true}});
     const auto both = ask(ckpt::message::attach, attach, &first);
     REQUIRE(both["parts"].size() == 2);
     CHECK(both["parts"][0].get<std::uint64_t>() + both["parts"][1].get<std::uint64_t>() ==

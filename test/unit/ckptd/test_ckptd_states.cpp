@@ -302,7 +302,7 @@ TEST_CASE("whoever names states as he likes gets no more than these, and harms n
     const auto attach = [&](const json& state) {
         auto fd = wire::connect_unix(c.socket(1), soon());
         REQUIRE(fd);
-        const json meta{{"job", 7}, {"rank", 0}, {"world", 1}, {"bytes", 1000}, {"state", state}};
+        const json meta = attach_of(7, 0, 1, 1000, {{"state", state}});
         auto reply =
             wire::call(fd->get(), static_cast<std::uint16_t>(ckpt::message::attach_state), meta, soon());
         return reply ? std::string() : reply.error().what;
@@ -319,7 +319,7 @@ TEST_CASE("whoever names states as he likes gets no more than these, and harms n
     auto fd = wire::connect_unix(c.socket(1), soon());
     REQUIRE(fd);
     const auto on_one = [&](ckpt::message type, json meta) {
-        meta.update({{"job", 7}, {"rank", 0}, {"world", 1}, {"bytes", 1000}});
+        meta.update(attach_of(7, 0, 1, 1000));
         return wire::call(fd->get(), static_cast<std::uint16_t>(type), meta, soon()).has_value();
     };
     CHECK(on_one(ckpt::message::attach_state, {{"state", "s1"}}));

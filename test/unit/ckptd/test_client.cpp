@@ -1,20 +1,81 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The C functions as a program meets them that has no daemon: what they refuse, and that they end.
+// The C functions as a program meets them that has no daemon, or one of another release: what they refuse,
+// and that they end.
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
 #include <limits>
+#include <mutex>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include <banyan/ckpt.h>
 #include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
+
+#include "ckptd/protocol/local_protocol.hpp"
+#include "ckptd/protocol/protocol.hpp"
+#include "common/wire.hpp"
+#include "test/scratch_path.hpp"
 
 namespace {
 
 struct session {
     session() { bck_init("1", 0, 1); }
     ~session() { bck_finalize(0); }
+};
+
+// Listens, and gives whoever attaches the same answer.
+class answering_daemon {
+  public:
+    answering_daemon(const std::string& path, nlohmann::json answer) {
+        ::unlink(path.c_str());
+        sockaddr_un at{};
+        at.sun_family = AF_UNIX;
+        REQUIRE(path.size() < sizeof at.sun_path);
+        std::memcpy(at.sun_path, path.c_str(), path.size() + 1);
+        listener_ = banyan::unique_fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+        REQUIRE(::bind(listener_.get(), reinterpret_cast<sockaddr*>(&at), sizeof at) == 0);
+        REQUIRE(::listen(listener_.get(), 8) == 0);
+        thread_ = std::jthread([this, answer = std::move(answer)] { serve(answer); });
+    }
+    ~answering_daemon() { ::shutdown(listener_.get(), SHUT_RDWR); }
+    answering_daemon(const answering_daemon&) = delete;
+
+    /// What the last one said.
+    nlohmann::json asked() {
+        const std::scoped_lock held(lock_);
+        return asked_;
+    }
+
+  private:
+    void serve(const nlohmann::json& answer) {
+        for (;;) {
+            const banyan::unique_fd one(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+            if (!one) return;
+            const auto until = banyan::clock::now() + std::chrono::seconds(20);
+            while (const auto said = banyan::wire::receive_frame(one.get(), until)) {
+                if (said->type == static_cast<std::uint16_t>(banyan::ckpt::message::attach)) {
+                    const std::scoped_lock held(lock_);
+                    asked_ = said->meta;
+                }
+                constexpr auto reply = static_cast<std::uint16_t>(banyan::ckpt::message::reply);
+                if (!banyan::wire::send_frame(one.get(), reply, answer, {}, until)) break;
+            }
+        }
+    }
+
+    banyan::unique_fd listener_;
+    std::mutex lock_;
+    nlohmann::json asked_;
+    std::jthread thread_;
 };
 
 }  // namespace
@@ -152,4 +213,32 @@ TEST_CASE("without a daemon, or out of turn, asking what there is says so", "[cl
     CHECK(bck_contents_at(contents, 0, &region) == BCK_E_INVALID);
     CHECK(bck_contents_find(contents, "w", &region) == BCK_E_INVALID);
     bck_contents_free(contents);
+}
+
+// Daemons of other releases, by hand: one that answers as it did before there were numbers, one that answers
+// by a number that this library does not know, and one that refuses.
+TEST_CASE("a daemon of another release is refused by the numbers of both", "[client]") {
+    const auto socket = banyan::testing::scratch_path("s").string();
+    const auto speaks = banyan::ckpt::in_words(banyan::ckpt::local_protocol);
+    const std::vector<std::pair<nlohmann::json, std::string>> daemons{
+        {{{"buffers", 3}, {"buffer_bytes", 4096}, {"generation", 1}},
+         "the daemon speaks an older protocol, this library " + speaks},
+        {{{"buffers", 3}, {"buffer_bytes", 4096}, {"generation", 1}, {"protocol", 99}},
+         "the daemon speaks protocol 99, this library " + speaks},
+        {banyan::wire::error_meta({banyan::errc::conflict, "speaks protocol 98", "ask for it"}),
+         "speaks protocol 98; ask for it"}};
+    for (const auto& [answer, words] : daemons) {
+        INFO(words);
+        answering_daemon daemon(socket, answer);
+        ::setenv("BANYAN_CKPT_SOCKET", socket.c_str(), 1);
+        char state = 1;
+        CHECK(bck_init("7", 0, 1) == BCK_OK);
+        CHECK(bck_protect_bytes("state", &state, 1) == BCK_OK);
+        CHECK(bck_checkpoint(1) == BCK_E_REFUSED);
+        CHECK(std::string(bck_error()).starts_with(words));
+        CHECK(daemon.asked()["protocol"] ==
+              nlohmann::json{banyan::ckpt::local_protocol.oldest, banyan::ckpt::local_protocol.newest});
+        bck_finalize(0);
+        ::unsetenv("BANYAN_CKPT_SOCKET");
+    }
 }

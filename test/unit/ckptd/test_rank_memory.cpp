@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <cstddef>
+#include <cstring>
+#include <vector>
+
 #include <catch2/catch.hpp>
 
 #include "ckptd/agreement/vote_counter.hpp"
@@ -7,6 +11,56 @@
 namespace test_rank_memory {
 
 using namespace banyan::ckpt;
+
+// A container's library may be of another release. Whoever has to change a line here raises
+// local_protocol.newest.
+TEST_CASE("the page of words is as the local protocol has it", "[ckptd]") {
+    CHECK(local_protocol == protocol_range{1, 1});
+    using page = rank_memory_header;
+    const std::vector<std::size_t> places{offsetof(page, magic),
+                                          offsetof(page, buffers),
+                                          offsetof(page, rank),
+                                          offsetof(page, buffer_bytes),
+                                          offsetof(page, job),
+                                          offsetof(page, memory_step),
+                                          offsetof(page, replicated_step),
+                                          offsetof(page, durable_step),
+                                          offsetof(page, event),
+                                          offsetof(page, warning_count),
+                                          offsetof(page, warning),
+                                          offsetof(page, buffer),
+                                          offsetof(page, stalled),
+                                          offsetof(page, round),
+                                          offsetof(page, warnings_read),
+                                          offsetof(page, beat),
+                                          offsetof(page, seals_wanted),
+                                          offsetof(page, rank_beat)};
+    CHECK(places == std::vector<std::size_t>{0, 8, 12, 16, 24, 32, 40, 48, 56, 60, 64, 576, 1088, 1096, 1104,
+                                             1112, 1120, 1152});
+    CHECK(sizeof(page) == 1216);
+    CHECK(sizeof(buffer_header) == 64);
+    CHECK(offsetof(buffer_header, released) == 40);
+    const auto mine = rank_memory_magic();
+    CHECK(std::memcmp(&mine, "BANBUFF\1", 8) == 0);
+    CHECK(is_rank_memory(mine));
+    CHECK_FALSE(is_rank_memory(rank_memory_magic(local_protocol.newest + 1)));
+    CHECK_FALSE(is_rank_memory(rank_memory_magic(local_protocol.oldest - 1)));
+    CHECK_FALSE(is_rank_memory(mine ^ 1));
+    CHECK_FALSE(is_rank_memory(0));
+}
+
+TEST_CASE("two releases speak the newest protocol that both know", "[ckptd]") {
+    constexpr protocol_range old{1, 2}, now{2, 4}, later{4, 9}, far{6, 9};
+    CHECK(common_protocol(old, now) == 2);
+    CHECK(common_protocol(now, old) == 2);
+    CHECK(common_protocol(now, now) == 4);
+    CHECK(common_protocol(later, now) == 4);
+    CHECK_FALSE(common_protocol(far, now));
+    CHECK_FALSE(common_protocol(now, far));
+    CHECK_FALSE(common_protocol(old, later));
+    CHECK(in_words(old) == "protocol 1 to 2");
+    CHECK(in_words({3, 3}) == "protocol 3");
+}
 
 TEST_CASE("a buffer is whole only when its sequence is even and its nonce fits", "[ckptd]") {
     buffer_header h{};

@@ -229,6 +229,7 @@ TEST_CASE("memory whose header is not at its begin is none to a daemon that woul
     std::uint64_t sequence = 0;
     {
         auto& header = *new (r.memory->data()) rank_memory_header{};
+        header.magic = rank_memory_magic();
         begin_write(header.buffer[2]);
         sequence = end_write(header.buffer[2], key.step, generation, 100);
     }

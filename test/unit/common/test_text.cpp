@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "common/crc32c.hpp"
+#include "common/crc32c_alone.hpp"
 #include "common/text.hpp"
 
 namespace test_text {
@@ -63,6 +64,24 @@ TEST_CASE("crc32c gives RFC 3720's test values and can be continued", "[common]"
     CHECK(crc32c(ones) == 0x62a8ab43);
     const std::span all(ones);
     CHECK(crc32c(all.subspan(10), crc32c(all.first(10))) == crc32c(all));
+}
+
+// Around the lengths at which it goes on in other pieces, at any address.
+TEST_CASE("crc32c without ISA-L gives what ISA-L gives", "[common]") {
+    std::vector<std::byte> data(40'000);
+    std::uint32_t random = 1;
+    for (auto& b : data) b = static_cast<std::byte>((random = random * 1'664'525 + 1'013'904'223) >> 24);
+    for (const std::size_t piece : {0, 1, 8, 256, 4096})
+        for (const std::size_t times : {1, 2, 3, 6})
+            for (const std::size_t more : {0, 1, 7, 8, 9})
+                for (const std::size_t from : {0, 1, 5}) {
+                    const auto bytes = std::span<const std::byte>(data).subspan(from, piece * times + more);
+                    const auto begun = static_cast<std::uint32_t>(from * 0x12345679);
+                    INFO(piece << " x " << times << " + " << more << " from " << from);
+                    CHECK(crc32c_alone(bytes, begun) == crc32c(bytes, begun));
+                    CHECK(crc32c_by_table(bytes, begun) == crc32c(bytes, begun));
+                }
+    CHECK(crc32c_alone(std::vector<std::byte>(32)) == 0x8a9136aa);
 }
 
 TEST_CASE("text of others is shown as one line without a command in it", "[common]") {
