@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "common/text.hpp"
+#include "spank/container.hpp"
 #include "spank/held_program.hpp"
 #include "spank/note.hpp"
 #include "spank/plugin.hpp"
@@ -17,49 +18,75 @@ std::string missing_daemon(const result<daemon_paths>& paths, std::uint32_t job)
     return paths ? read_note(*paths, job) : paths.error().text();
 }
 
+void say(const std::string& what) {
+    const auto line = fmt::format("banyan: {}\n", printable(what));
+    if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;
+}
+
 // Rank 0's node speaks for all: the others' are often the same words, and what they lack its daemon tells.
 // The library in the task has nothing to add.
 void tell_user(const std::string& node, std::uint32_t rank, const std::string& why) {
     if (rank != 0) return;
-    const auto line = fmt::format("banyan: checkpoints are off on {}: {}\n", node, printable(why));
-    if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;
+    say(fmt::format("checkpoints are off on {}: {}", node, why));
 }
 
-void set(spank_t sp, const std::string& name, const std::string& value) {
-    spank_setenv(sp, name.c_str(), value.c_str(), 1);
-}
+/// What the task is told by variables.
+class task_variables {
+  public:
+    explicit task_variables(spank_t sp) : sp_(sp) {}
+
+    void set(const std::string& name, const std::string& value) {
+        spank_setenv(sp_, name.c_str(), value.c_str(), 1);
+        told_.push_back({name, value, true});
+    }
+    /// The user's own wins.
+    void propose(const std::string& name, const std::string& value) {
+        spank_setenv(sp_, name.c_str(), value.c_str(), 0);
+        told_.push_back({name, value, false});
+    }
+    const std::vector<task_variable>& told() const { return told_; }
+
+  private:
+    spank_t sp_;
+    std::vector<task_variable> told_;
+};
 
 /// A task that starts `ranks_here` ranks itself, which it numbers from its own number on.
-void set_launcher(spank_t sp, std::uint32_t node_rank, std::uint32_t nodes, std::uint32_t ranks_here) {
-    set(sp, "BANYAN_NODE_RANK", std::to_string(node_rank));
-    set(sp, "BANYAN_NNODES", std::to_string(nodes));
-    set(sp, "BANYAN_NPROC_PER_NODE", std::to_string(ranks_here));
-    // torchrun takes the options that its command line lacks from these. Those of the user win.
-    const auto propose = [&](const char* name, const std::string& value) {
-        spank_setenv(sp, name, value.c_str(), 0);
-    };
-    propose("PET_NODE_RANK", std::to_string(node_rank));
-    propose("PET_NNODES", std::to_string(nodes));
-    propose("PET_NPROC_PER_NODE", std::to_string(ranks_here));
-    propose("PET_MASTER_ADDR", job_variable(sp, "MASTER_ADDR"));
-    propose("PET_MASTER_PORT", job_variable(sp, "MASTER_PORT"));
+void set_launcher(spank_t sp, task_variables& to, std::uint32_t node_rank, std::uint32_t nodes,
+                  std::uint32_t ranks_here) {
+    to.set("BANYAN_NODE_RANK", std::to_string(node_rank));
+    to.set("BANYAN_NNODES", std::to_string(nodes));
+    to.set("BANYAN_NPROC_PER_NODE", std::to_string(ranks_here));
+    // torchrun takes the options that its command line lacks from these.
+    to.propose("PET_NODE_RANK", std::to_string(node_rank));
+    to.propose("PET_NNODES", std::to_string(nodes));
+    to.propose("PET_NPROC_PER_NODE", std::to_string(ranks_here));
+    to.propose("PET_MASTER_ADDR", job_variable(sp, "MASTER_ADDR"));
+    to.propose("PET_MASTER_PORT", job_variable(sp, "MASTER_PORT"));
 }
 
-void set_checkpoints(spank_t sp, const settings& s, std::uint32_t job, std::uint32_t rank) {
+void set_checkpoints(spank_t sp, task_variables& to, const settings& s, std::uint32_t job,
+                     std::uint32_t rank) {
     const auto ckpt =
         train::parse_checkpoint(job_variable(sp, train::option_names[train::checkpoint].variable));
     if (!ckpt) return;
     const auto node = job_variable(sp, "SLURMD_NODENAME");
-    set(sp, "BANYAN_CKPT_EVERY", std::to_string(ckpt->every));
+    to.set("BANYAN_CKPT_EVERY", std::to_string(ckpt->every));
     const auto paths = find_daemon(s, node);
-    if (paths) set(sp, "BANYAN_CKPT_SOCKET", paths->socket);
+    if (paths) to.set("BANYAN_CKPT_SOCKET", paths->socket);
     const auto why = missing_daemon(paths, job);
     if (why.empty()) {
         spank_unsetenv(sp, "BANYAN_CKPT_OFF");  // of the step that has started this one
     } else {
-        set(sp, "BANYAN_CKPT_OFF", why);
+        to.set("BANYAN_CKPT_OFF", why);
         tell_user(node, rank, why);
     }
+}
+
+// A copy of the program that knows no rank would train alone. Of an optional plugin Slurm hears no failure.
+[[noreturn]] void not_started(const error& why) {
+    say(fmt::format("not started: its container cannot be told its rank: {}", why.text()));
+    ::_exit(1);
 }
 
 }  // namespace
@@ -81,14 +108,15 @@ int set_task_environment(spank_t sp, const settings& s) {
         world * (each ? *each : 1) != shape->ranks())
         return SLURM_SUCCESS;
 
-    const auto set = [&](const std::string& name, const std::string& value) { spank::set(sp, name, value); };
+    task_variables to(sp);
+    const auto set = [&](const std::string& name, const std::string& value) { to.set(name, value); };
     set("BANYAN_JOB", std::to_string(job));
     set("BANYAN_STEP", std::to_string(step));
     set("BANYAN_NODE", job_variable(sp, "SLURMD_NODENAME"));
     for (const auto dimension : topo::all_dimensions)
         set(dimension_variable(dimension, "SIZE"), std::to_string(shape->size(dimension)));
     if (each) {
-        set_launcher(sp, rank, world, static_cast<std::uint32_t>(*each));
+        set_launcher(sp, to, rank, world, static_cast<std::uint32_t>(*each));
     } else {
         set("RANK", std::to_string(rank));
         set("WORLD_SIZE", std::to_string(world));
@@ -102,7 +130,8 @@ int set_task_environment(spank_t sp, const settings& s) {
     // one.
     set("TORCH_NCCL_ASYNC_ERROR_HANDLING", "3");
 
-    set_checkpoints(sp, s, job, rank);
+    set_checkpoints(sp, to, s, job, rank);
+    if (const auto told = tell_container(sp, to.told()); !told) not_started(told.error());
     release_program(sp);
     return SLURM_SUCCESS;
 }

@@ -23,7 +23,7 @@ MAY_INCLUDE = {
     "ckptd/client": ["common", "ckptd/protocol", "ckptd/buffers", "ckptd/store"],
     "ckptd/protocol": ["common"],
     "ckptd/keeper": ["common"],
-    "ckptd/buffers": ["common", "ckptd/keeper"],
+    "ckptd/buffers": ["common", "ckptd/keeper", "ckptd/protocol"],
     "ckptd/store": ["common", "ckptd/protocol", "ckptd/buffers"],
     "hardware": ["common"],
     "fault": ["common", "ckptd/protocol", "hardware"],
