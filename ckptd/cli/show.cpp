@@ -72,12 +72,16 @@ json describe(const shard_file& f, const image_contents& contents) {
         }
         regions.push_back(std::move(one));
     }
-    return {
+    json out{
         {"rank", f.rank}, {"file", shard_name(f.rank)}, {"bytes", f.bytes}, {"regions", std::move(regions)}};
+    if (f.pieces_in) out["pieces_in"] = *f.pieces_in;
+    return out;
 }
 
 void print_rank(const shard_file& f, const image_contents& contents) {
     fmt::print("rank {}: {} regions, {}\n", f.rank, contents.regions.size(), format_bytes(f.bytes));
+    if (f.pieces_in)
+        fmt::print("  its parts of tensors are those of rank {}, whose file has them\n", *f.pieces_in);
     for (const auto& r : contents.regions) {
         auto shape = fmt::format("[{}]", fmt::join(r.shape, ","));
         if (r.part)

@@ -19,7 +19,7 @@
 #include "ckptd/client/outcome.hpp"
 #include "ckptd/client/past.hpp"
 #include "ckptd/client/regions.hpp"
-#include "ckptd/store/step_source.hpp"
+#include "ckptd/store/step_reader.hpp"
 #include "common/clock.hpp"
 
 namespace banyan::ckpt {
@@ -65,6 +65,9 @@ class unlocked_client {
     outcome look(image_contents* found);
     outcome bring(std::uint64_t* step, int* source, const given_regions& given);
     outcome take_from(const nlohmann::json& reply, std::uint64_t step, const region_table& table);
+    /// The step of the daemon's answer, whatever holds it.
+    result<step_reader> reader_of(const nlohmann::json& reply);
+    outcome read_own(const nlohmann::json& reply, image_contents* found);
     result<nlohmann::json> ask_of_step(message type, const nlohmann::json& meta, std::span<std::byte> into);
 
     std::mutex lock_;

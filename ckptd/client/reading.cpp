@@ -47,7 +47,9 @@ outcome fill_all(step_reader& from, std::uint32_t rank, const region_table& into
     return {};
 }
 
-outcome fill_from_other_ranks(step_reader& from, const region_table& into) {
+outcome fill_in_any_world(step_reader& from, std::uint32_t rank, std::uint32_t world,
+                          const region_table& into) {
+    if (from.world() == world) return fill_all(from, rank, into);
     for (std::size_t i = 0; i < into.size(); ++i)
         if (const auto& r = into.at(i); !r.part && r.bytes != 0)
             return {BCK_E_LAYOUT,

@@ -21,9 +21,10 @@ outcome unread(const error& e);
 /// Regions without a part come from what `rank` has saved. BCK_E_LAYOUT names the first one that the step
 /// does not have; those before it are filled.
 outcome fill_all(step_reader& from, std::uint32_t rank, const region_table& into);
-/// The same where the step is of another number of ranks: every region has to say which part of which tensor
-/// it is.
-outcome fill_from_other_ranks(step_reader& from, const region_table& into);
+/// The same for a rank of `world`. Where another number of ranks saved the step every region has to say which
+/// part of which tensor it is.
+outcome fill_in_any_world(step_reader& from, std::uint32_t rank, std::uint32_t world,
+                          const region_table& into);
 
 /// The step that the ranks of a job begin from. The node's daemon reads it, on whatever node's memory it
 /// lies; what lies in none comes from the job's directory.

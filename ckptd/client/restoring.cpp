@@ -190,10 +190,7 @@ outcome unlocked_client::look(image_contents* found) {
     const auto before = daemon_.link.generation();
     if (auto asked = ask_for_state(false, &reply, regions_); asked.code != 0) return asked;
     past_.must_restart = past_.must_restart || before != daemon_.link.generation();
-    if (!json_fields(reply).has("buffer"))
-        return {BCK_E_LAYOUT,
-                fmt::format("step {} is of {} ranks, this job has {}: bck_reader_open_job reads it", *step,
-                            json_fields(reply).number("world").value_or(0), who_.world)};
+    if (!json_fields(reply).has("buffer")) return read_own(reply, found);
     std::span<std::byte> image;
     if (auto r = find_image(daemon_.link, reply, *step, &image); r.code != 0) return r;
     return read(image, *step,
@@ -229,6 +226,27 @@ outcome client::open_step(std::unique_ptr<step_source>* found) {
     return {};
 }
 
+result<step_reader> unlocked_client::reader_of(const nlohmann::json& reply) {
+    BANYAN_TRY(auto what, job_step::described(reply, who_.world));
+    return step_reader(std::make_unique<job_step>(
+        std::move(what),
+        [this](message type, const auto& meta, auto into) { return ask_of_step(type, meta, into); }));
+}
+
+// It is in no buffer: other ranks' files have parts of it, or another number of ranks has saved the step.
+outcome unlocked_client::read_own(const nlohmann::json& reply, image_contents* found) {
+    auto all = reader_of(reply);
+    if (!all) return unread(all.error());
+    if (all->world() != who_.world)
+        return {BCK_E_LAYOUT,
+                fmt::format("step {} is of {} ranks, this job has {}: bck_reader_open_job reads it",
+                            all->step(), all->world(), who_.world)};
+    const auto own = all->contents(who_.rank);
+    if (!own) return unread(own.error());
+    *found = **own;
+    return {};
+}
+
 // The shard that the daemon has put into a buffer; or, where that is not this rank's own and does not have
 // what it needs, and where there is none, whatever the ranks have saved.
 outcome unlocked_client::take_from(const nlohmann::json& reply, std::uint64_t step,
@@ -242,12 +260,9 @@ outcome unlocked_client::take_from(const nlohmann::json& reply, std::uint64_t st
         auto taken = take(image, step, who_.rank, of, table);
         if (taken.code != BCK_E_LAYOUT || !of) return taken;
     }
-    auto what = job_step::described(reply, who_.world);
-    if (!what) return unread(what.error());
-    step_reader all(std::make_unique<job_step>(
-        std::move(*what),
-        [this](message type, const auto& meta, auto into) { return ask_of_step(type, meta, into); }));
-    return fill_from_other_ranks(all, table);
+    auto all = reader_of(reply);
+    if (!all) return unread(all.error());
+    return fill_in_any_world(*all, who_.rank, who_.world, table);
 }
 
 outcome client::restart(std::uint64_t* step, int* source, given_regions given) {

@@ -22,7 +22,31 @@ result<shard_file> parse_file(const json_fields& in, std::uint32_t world) {
     BANYAN_TRY(f.bytes, in.number("bytes"));
     BANYAN_TRY(f.crc32c, in.number("crc32c", UINT32_MAX));
     BANYAN_TRY(f.chunks, in.numbers("chunks", chunk_count(f.bytes)));
+    if (in.has("pieces_in")) {
+        BANYAN_TRY(f.pieces_in, in.number("pieces_in", world - 1));
+    }
     return f;
+}
+
+// Each lowest rank of those that hold the same.
+std::map<std::string, std::uint32_t> alike_in(const flush_state& f) {
+    std::map<std::string, std::uint32_t> lowest, out;
+    for (std::uint32_t rank = 0; rank < f.digests.size(); ++rank) {
+        if (f.digests[rank].empty()) continue;
+        const auto [first, is_first] = lowest.emplace(f.digests[rank], rank);
+        if (!is_first) out.insert(*first);
+    }
+    return out;
+}
+
+// What a file leaves out is in the other rank's, in this step, too.
+bool all_pieces_are_there(const flush_state& f) {
+    return std::ranges::all_of(f.files, [&](const auto& file) {
+        if (!file->pieces_in) return true;
+        const auto& other = f.files[*file->pieces_in];
+        return *file->pieces_in < file->rank && !other->pieces_in && !f.digests[file->rank].empty() &&
+               f.digests[file->rank] == f.digests[other->rank];
+    });
 }
 
 std::string names_of(const session& s, const std::vector<std::uint32_t>& slots) {
@@ -61,6 +85,9 @@ task<result<void>> flusher::gather_files(session_ptr s, std::string folder) {
     json order = header_of(*s);
     put_key(order, key);
     order["flush"] = folder;
+    const auto alike = s->flush.alike;
+    if (!alike.empty()) order["alike"] = json::array();
+    for (const auto& [digest, rank] : alike) order["alike"].push_back({{"digest", digest}, {"rank", rank}});
     constexpr int slow = 4;
     const auto began = clock::now();
     std::optional<clock::duration> most;  ///< until half of the nodes had answered
@@ -76,7 +103,7 @@ task<result<void>> flusher::gather_files(session_ptr s, std::string folder) {
     while (mine() && goes_on()) {
         if (clock::now() >= next) {
             peers_.broadcast(s, peer_message::flush, order);
-            core_.spawn(write_part(s, key, folder));
+            core_.spawn(write_part(s, key, folder, alike));
             next = clock::now() + order_again;
             s->flush.now->replaced.clear();
         }
@@ -99,6 +126,10 @@ task<result<void>> flusher::gather_files(session_ptr s, std::string folder) {
     if (!mine()) co_return fail(errc::conflict, "a newer step of the job has begun");
     if (!s->flush.now->failed.empty())
         co_return fail(s->flush.now->overtaken ? errc::exhausted : errc::unavailable, s->flush.now->failed);
+    s->flush.alike = alike_in(*s->flush.now);
+    // The next one is written whole, or by what this one has shown.
+    if (!all_pieces_are_there(*s->flush.now))
+        co_return fail(errc::exhausted, "ranks that held the same tensors hold others now");
     co_return result<void>{};
 }
 
@@ -142,7 +173,7 @@ std::vector<std::uint32_t> flusher::have_replaced(const session_ptr& s,
         }
         if (!flush.replaced.insert(slot).second) continue;
         if (buddy == s->slot) {
-            core_.spawn(write_part(s, flush.key, flush.folder, slot));
+            core_.spawn(write_part(s, flush.key, flush.folder, {}, slot));
             continue;
         }
         json order = header_of(*s);
@@ -171,14 +202,17 @@ answer_meta flusher::take_files(const session_ptr& s, const std::string& node, c
         }
     } else {
         BANYAN_TRY(const auto listed, in.list("files"));
-        std::vector<shard_file> files;
+        std::vector<std::pair<shard_file, std::string>> files;
         for (const auto& entry : listed) {
             BANYAN_TRY(auto file, parse_file(entry, static_cast<std::uint32_t>(flush.files.size())));
-            files.push_back(std::move(file));
+            std::string digest;
+            BANYAN_CHECK(entry.may("digest", digest));
+            files.emplace_back(std::move(file), std::move(digest));
         }
-        for (auto& file : files) {
+        for (auto& [file, digest] : files) {
             auto& place = flush.files[file.rank];
             if (!place) ++flush.count;
+            flush.digests[file.rank] = std::move(digest);
             place = std::move(file);
         }
     }

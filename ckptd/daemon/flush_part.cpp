@@ -5,6 +5,7 @@
 
 #include "ckptd/daemon/flusher.hpp"
 #include "ckptd/daemon/request.hpp"
+#include "ckptd/store/alike.hpp"
 #include "ckptd/store/leftovers.hpp"
 #include "common/json_fields.hpp"
 
@@ -12,13 +13,59 @@ namespace banyan::ckpt {
 namespace {
 
 constexpr milliseconds flushed_timeout{5000};
+constexpr std::size_t max_digest = 64;
 
-json file_meta(const shard_file& f) {
+struct written_file {
+    shard_file file;
+    std::string digest;
+};
+
+json file_meta(const written_file& f) {
     json out;
-    out["rank"] = f.rank;
-    out["bytes"] = f.bytes;
-    out["crc32c"] = f.crc32c;
-    out["chunks"] = f.chunks;
+    out["rank"] = f.file.rank;
+    out["bytes"] = f.file.bytes;
+    out["crc32c"] = f.file.crc32c;
+    out["chunks"] = f.file.chunks;
+    if (f.file.pieces_in) out["pieces_in"] = *f.file.pieces_in;
+    if (!f.digest.empty()) out["digest"] = f.digest;
+    return out;
+}
+
+/// Where and how one shard is written.
+struct target {
+    storage_user user;
+    std::string dir, folder, writer;
+    std::uint64_t job = 0;
+    std::map<std::string, std::uint32_t> alike;
+};
+
+result<written_file> write_one(const target& to, const shard_copy& c, std::span<const std::byte> image,
+                               const std::function<void(std::uint64_t)>& written) {
+    written_file out;
+    // What cannot be read as a shard is written as it is.
+    if (auto digest = digest_of_pieces(image)) out.digest = std::move(*digest);
+    const auto lowest = to.alike.find(out.digest);
+    if (lowest == to.alike.end() || lowest->second >= c.rank) {
+        BANYAN_TRY(out.file, write_shard(to.user, to.dir, to.folder, c.key.step, c.rank, image, c.chunks,
+                                         written, to.writer));
+        return out;
+    }
+    BANYAN_TRY(const auto rest, without_pieces(image, c.chunks, to.job));
+    BANYAN_TRY(out.file, write_shard(to.user, to.dir, to.folder, c.key.step, c.rank, rest.image, rest.chunks,
+                                     written, to.writer));
+    out.file.pieces_in = lowest->second;
+    return out;
+}
+
+result<std::map<std::string, std::uint32_t>> read_alike(const json_fields& in, std::uint32_t world) {
+    std::map<std::string, std::uint32_t> out;
+    if (!in.has("alike")) return out;
+    BANYAN_TRY(const auto listed, in.list("alike", world));
+    for (const auto& one : listed) {
+        BANYAN_TRY(auto digest, one.text("digest", max_digest));
+        BANYAN_TRY(const auto rank, one.number("rank", world - 1));
+        out.emplace(std::move(digest), static_cast<std::uint32_t>(rank));
+    }
     return out;
 }
 
@@ -38,10 +85,12 @@ void flusher::on_flush_word(const session_ptr& s, const copy_key& key, const jso
         if (!slot) return;
         instead_of = static_cast<std::uint32_t>(*slot);
     }
-    core_.spawn(write_part(s, key, *folder, instead_of));
+    auto alike = read_alike(json_fields(meta), s->request.world);
+    if (!alike) return;
+    core_.spawn(write_part(s, key, *folder, std::move(*alike), instead_of));
 }
 
-task<result<json>> flusher::write_files(session_ptr s, copy_key key, std::string folder,
+task<result<json>> flusher::write_files(session_ptr s, copy_key key, std::string folder, lowest_ranks alike,
                                         std::vector<std::uint32_t> ranks) {
     const auto user = s->user;
     const auto dir = s->request.dir;
@@ -51,12 +100,10 @@ task<result<json>> flusher::write_files(session_ptr s, copy_key key, std::string
         if (!c)
             co_return fail(errc::conflict,
                            fmt::format("rank {}'s step {} is no longer in memory", rank, key.step));
-        const std::string writer = c->own ? "" : ".buddy";
+        const target to{user, dir, folder, c->own ? "" : ".buddy", s->job(), alike};
         // The copy may move to another place meanwhile, as into a buffer of a rank that begins with it.
-        const auto write = [user, dir, folder, writer, c, s, image = c->data(), keep = c->memory] {
-            return write_shard(
-                user, dir, folder, c->key.step, c->rank, image, c->chunks,
-                [&](std::uint64_t n) { s->bytes.storage_written += n; }, writer);
+        const auto write = [to, c, s, image = c->data(), keep = c->memory] {
+            return write_one(to, *c, image, [&](std::uint64_t n) { s->bytes.storage_written += n; });
         };
         auto written = co_await core_.storage.run(user.uid, write);
         if (!written && written.error().code == errc::not_found)
@@ -75,7 +122,7 @@ task<result<json>> flusher::write_files(session_ptr s, copy_key key, std::string
     co_return files;
 }
 
-task<void> flusher::write_part(session_ptr s, copy_key key, std::string folder,
+task<void> flusher::write_part(session_ptr s, copy_key key, std::string folder, lowest_ranks alike,
                                std::optional<std::uint32_t> instead_of) {
     if (!s->slot || s->closed) co_return;
     // No more where a requeue has given the job other nodes, fewer perhaps.
@@ -115,7 +162,7 @@ task<void> flusher::write_part(session_ptr s, copy_key key, std::string folder,
     for (const auto rank : ranks)
         if (const auto c = s->find_copy(rank, key)) pinned.push_back(c);
     for (const auto& c : pinned) c->pinned = true;
-    auto files = co_await write_files(s, key, folder, ranks);
+    auto files = co_await write_files(s, key, folder, std::move(alike), ranks);
     for (const auto& c : pinned) s->unpin(c);
     part.writing = false;
     s->notify();

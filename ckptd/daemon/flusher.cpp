@@ -109,6 +109,7 @@ task<result<void>> flusher::flush_once(session_ptr s) {
         fresh.key = *s->committed;  // the newest that there is now: the nodes have it still
         fresh.folder = *folder;
         fresh.files.resize(s->request.world);
+        fresh.digests.resize(s->request.world);
         const auto turn = turn_of(*s, fresh.key);
         if (s->flush.newest_turn && turn > *s->flush.newest_turn)
             s->bytes.flushes_skipped += turn - *s->flush.newest_turn - 1;

@@ -52,9 +52,11 @@ class flusher {
     task<result<void>> commit_files(session_ptr s, claim owner);
 
     /// This node's own part; with `instead_of` that of another slot, from the copies that are here.
-    task<void> write_part(session_ptr s, copy_key key, std::string folder,
+    /// `alike`: as flush_progress has it.
+    using lowest_ranks = std::map<std::string, std::uint32_t>;
+    task<void> write_part(session_ptr s, copy_key key, std::string folder, lowest_ranks alike,
                           std::optional<std::uint32_t> instead_of = std::nullopt);
-    task<result<json>> write_files(session_ptr s, copy_key key, std::string folder,
+    task<result<json>> write_files(session_ptr s, copy_key key, std::string folder, lowest_ranks alike,
                                    std::vector<std::uint32_t> ranks);
     task<void> report_part(session_ptr s, json report);
 

@@ -250,9 +250,11 @@ task<restorer::fetched> restorer::take_from_storage(session_ptr s, agreement::he
             BANYAN_TRY(const auto of, scan_step(user, dir, what.key.step, 0, keep));
             const bool has_equals = group != 0 && of.world % group == 0;
             if (of.world != world && !has_equals) return stored{of.world, {}};
-            if (rank < of.world) return mine;
-            rank %= of.world;
-            BANYAN_CHECK(scan_step(user, dir, what.key.step, of.world, keep));
+            if (rank >= of.world) {
+                rank %= of.world;
+                BANYAN_CHECK(scan_step(user, dir, what.key.step, of.world, keep));
+            }
+            if (mine.file.pieces_in) return stored{of.world, {}};
             return mine;
         };
         const auto found = co_await core_.storage.run(user.uid, look);

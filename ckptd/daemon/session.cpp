@@ -201,6 +201,7 @@ void session::enter_generation(std::uint64_t g, bool new_launch) {
     flush.next_turn = 0;
     flush.newest_turn.reset();
     flush.hung.clear();
+    flush.alike.clear();
     incomplete = {};
     bringing.reset();
     places.reset();

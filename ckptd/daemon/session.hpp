@@ -130,6 +130,7 @@ struct flush_state {
     copy_key key;
     std::string folder;
     std::vector<std::optional<shard_file>> files;
+    std::vector<std::string> digests;  ///< of the ranks' parts of tensors (store/alike.hpp), by rank
     std::uint32_t count = 0;
     std::set<std::string> answered;    ///< nodes, with files or with why there are none
     std::set<std::uint32_t> replaced;  ///< slots for which their buddies have been told to write, lately
@@ -158,6 +159,9 @@ struct flush_progress {
     std::optional<std::uint64_t> newest_turn;  ///< of the newest flush begun here, in this generation
     /// The first one that is due: behind step / request.flush of the newest flush begun.
     std::uint64_t next_turn = 0;
+    /// At the leader: the lowest rank of several that held the same parts of tensors in the last flush, by
+    /// their digest.
+    std::map<std::string, std::uint32_t> alike;
     std::set<std::uint32_t> hung;  ///< slots whose storage was silent in the last flush of this launch
     flush_part own;
     std::map<std::uint32_t, flush_part> for_others;  ///< by slot, which this node has copies of

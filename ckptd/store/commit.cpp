@@ -24,12 +24,14 @@ constexpr std::size_t named_ranks = 8;  // in a message
 
 std::string to_json(const manifest& m) {
     nlohmann::ordered_json files = nlohmann::ordered_json::array();
-    for (const auto& f : m.files)
+    for (const auto& f : m.files) {
         files.push_back({{"path", shard_name(f.rank)},
                          {"rank", f.rank},
                          {"size", f.bytes},
                          {"crc32c", f.crc32c},
                          {"crc32c_4mib", f.chunks}});
+        if (f.pieces_in) files.back()["pieces_in"] = *f.pieces_in;
+    }
     const nlohmann::ordered_json out{{"format", "banyan-ckpt 1"},  {"step", m.step},   {"job", m.job},
                                      {"generation", m.generation}, {"world", m.world}, {"files", files}};
     return out.dump(1) + "\n";

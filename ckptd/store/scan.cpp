@@ -166,6 +166,9 @@ class manifest_reader : public nlohmann::json_sax<nlohmann::json> {
         } else if (key_ == "crc32c" && n <= UINT32_MAX) {
             file_.crc32c = static_cast<std::uint32_t>(n);
             fields_ |= has_crc;
+        } else if (key_ == "pieces_in") {
+            if (n >= count_) return stop(fmt::format("rank {}: \"pieces_in\" is no lower rank", count_));
+            file_.pieces_in = static_cast<std::uint32_t>(n);
         }
         return true;
     }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -90,18 +91,33 @@ result<void> step_reader::read(std::uint32_t rank, std::uint64_t at, std::span<s
 result<const image_contents*> step_reader::contents(std::uint32_t rank) {
     if (const auto known = contents_.find(rank); known != contents_.end()) return known->second.get();
     BANYAN_TRY(const auto* of, shard(rank));
+    BANYAN_TRY(auto has, read_contents(*of));
+    if (of->pieces_in) {
+        BANYAN_TRY(const auto* from, shard(*of->pieces_in));
+        if (from->pieces_in)
+            return fail(errc::invalid_input, fmt::format("{} has not the parts of tensors of rank {}",
+                                                         from_->name_of(from->rank), rank));
+        BANYAN_TRY(const auto* others, contents(*of->pieces_in));
+        std::ranges::copy_if(others->regions, std::back_inserter(has.regions),
+                             [](const auto& r) { return r.part.has_value(); });
+    }
+    return contents_.emplace(rank, std::make_unique<image_contents>(std::move(has))).first->second.get();
+}
+
+result<image_contents> step_reader::read_contents(const shard_file& of) {
+    const auto rank = of.rank;
     std::array<std::byte, 8> start{};
-    if (of->bytes < start.size())
+    if (of.bytes < start.size())
         return fail(errc::invalid_input, fmt::format("rank {}'s shard is too short", rank));
     BANYAN_CHECK(read(rank, 0, start));
-    BANYAN_TRY(const auto length, header_bytes_of(start, of->bytes));
+    BANYAN_TRY(const auto length, header_bytes_of(start, of.bytes));
     std::string json(length, '\0');
     BANYAN_CHECK(read(rank, start.size(), std::as_writable_bytes(std::span(json))));
-    BANYAN_TRY(auto has, read_header(json, of->bytes));
+    BANYAN_TRY(auto has, read_header(json, of.bytes));
     if (has.step != step() || has.rank != rank || has.world != world())
         return fail(errc::invalid_input, fmt::format("rank {}'s shard is of step {}, rank {} of {}", rank,
                                                      has.step, has.rank, has.world));
-    return contents_.emplace(rank, std::make_unique<image_contents>(std::move(has))).first->second.get();
+    return has;
 }
 
 result<const std::vector<step_reader::piece>*> step_reader::pieces_of(const std::string& name) {
@@ -112,6 +128,8 @@ result<const std::vector<step_reader::piece>*> step_reader::pieces_of(const std:
             const auto has = contents(rank);
             if (!has && has.error().code == errc::not_found) continue;  // others may have the same parts
             if (!has) return std::unexpected(has.error());
+            BANYAN_TRY(const auto* of, shard(rank));
+            if (of->pieces_in) continue;
             for (const auto& r : (*has)->regions)
                 if (r.part) made[r.name].push_back({rank, &r});
         }
@@ -129,7 +147,8 @@ result<void> step_reader::fill(const region& wanted, std::uint32_t rank, std::sp
         return fail(errc::conflict,
                     fmt::format("region \"{}\" is not in step {} of rank {} with this dtype and shape",
                                 printable(wanted.name), step(), rank));
-    return read(rank, found->offset, into);
+    BANYAN_TRY(const auto* of, shard(rank));
+    return read(found->part ? of->pieces_in.value_or(rank) : rank, found->offset, into);
 }
 
 result<void> step_reader::fill_part(const region& wanted, std::span<std::byte> into) {

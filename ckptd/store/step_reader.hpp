@@ -27,7 +27,8 @@ class step_reader {
 
     std::uint64_t step() const { return from_->step(); }
     std::uint32_t world() const { return from_->world(); }
-    /// What a rank below world() has saved. It lives as long as this. errc::not_found: nobody has its shard.
+    /// What a rank below world() has saved, of the parts of tensors those, too, that stand in another rank's
+    /// file (their offsets are of that). It lives as long as this. errc::not_found: nobody has its shard.
     result<const image_contents*> contents(std::uint32_t rank);
     /// Brings a region, of `wanted.bytes` bytes. With a part: from the tensor of this name, whichever ranks
     /// hold it. Without: from what this rank has saved under the name. errc::conflict: the step has none like
@@ -49,6 +50,7 @@ class step_reader {
     result<void> read(std::uint32_t rank, std::uint64_t at, std::span<std::byte> into);
     result<void> load(const shard_file& of, std::size_t chunk, std::span<std::byte> into);
     result<const kept_chunk*> kept(const shard_file& of, std::size_t chunk, std::size_t bytes);
+    result<image_contents> read_contents(const shard_file& of);
     result<const std::vector<piece>*> pieces_of(const std::string& name);
     result<void> fill_part(const region& wanted, std::span<std::byte> into);
     result<void> copy(const piece& from, const block& to, const block& shared, std::span<std::byte> into);

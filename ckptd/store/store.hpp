@@ -37,6 +37,9 @@ struct shard_file {
     std::uint64_t bytes = 0;
     std::uint32_t crc32c = 0;
     std::vector<std::uint32_t> chunks;  ///< CRC-32C per 4 MiB
+    /// The rank, a lower one, whose file has this rank's parts of tensors, which are the same: this file has
+    /// the rest.
+    std::optional<std::uint32_t> pieces_in{};
 };
 
 struct manifest {

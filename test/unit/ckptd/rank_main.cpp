@@ -25,6 +25,7 @@
 //                           or
 //                              takes pages out of them, or writes to what the daemon reads of them
 //     rows FIRST COUNT ALL  -> 0: from now on the state is these rows of a table
+//     rows_own              -> 0: and bytes that are the rank's own
 //     rows_save STEP        -> code
 //     rows_restart          -> "code step source same"
 //     rows_read             -> the same, by bck_reader_open_job
@@ -330,6 +331,9 @@ int main() {
             std::uint64_t first = 0, count = 0, all = 0;
             words >> first >> count >> all;
             table = {first, count, all};
+            std::cout << 0 << std::endl;
+        } else if (command == "rows_own") {
+            table.add_own(rank);
             std::cout << 0 << std::endl;
         } else if (command == "rows_save") {
             words >> step;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // A state that any number of ranks can share: rows of one table, each rank some of them, and a scalar that
-// all have. What a row holds follows from its number and the step alone.
+// all have. What a row holds follows from its number and the step alone. Besides, where it is wanted, bytes
+// that are the rank's own, and no part of a tensor.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +22,14 @@ class table_state {
     table_state(std::uint64_t first, std::uint64_t count, std::uint64_t all)
         : first_(first), all_(all), rows_(count * width) {}
 
+    void add_own(std::uint32_t rank) {
+        rank_ = rank;
+        own_.resize(10'007);
+    }
     int save(std::uint64_t step) {
         step_ = step;
         rows_ = content(step);
+        own_ = own_of(step);
         const auto given = tensors();
         return bck_checkpoint_of(step, given.data(), given.size());
     }
@@ -56,8 +62,16 @@ class table_state {
         global_ = {all_, width};
         offset_ = {first_, 0};
         static constexpr std::uint64_t none = 0;
-        return {{"table", rows_.data(), rows_.size(), "U8", 2, shape_.data(), global_.data(), offset_.data()},
-                {"step", &step_, sizeof step_, "U64", 0, &none, &none, &none}};
+        own_shape_ = own_.size();
+        std::vector<bck_tensor> out{
+            {"table", rows_.data(), rows_.size(), "U8", 2, shape_.data(), global_.data(), offset_.data()},
+            {"step", &step_, sizeof step_, "U64", 0, &none, &none, &none}};
+        if (!own_.empty())
+            out.push_back({"own", own_.data(), own_.size(), "U8", 1, &own_shape_, nullptr, nullptr});
+        return out;
+    }
+    std::vector<unsigned char> own_of(std::uint64_t step) const {
+        return own_.empty() ? own_ : state_of(1000 + rank_, step, own_.size());
     }
     std::vector<unsigned char> content(std::uint64_t step) const {
         std::vector<unsigned char> out;
@@ -69,12 +83,17 @@ class table_state {
     }
     void clear() {
         rows_.assign(rows_.size(), 0xee);
+        own_.assign(own_.size(), 0xee);
         step_ = 0;
     }
-    bool is_of(std::uint64_t step) const { return step_ == step && rows_ == content(step); }
+    bool is_of(std::uint64_t step) const {
+        return step_ == step && rows_ == content(step) && own_ == own_of(step);
+    }
 
     std::uint64_t first_, all_, step_ = 0;
-    std::vector<unsigned char> rows_;
+    std::vector<unsigned char> rows_, own_;
+    std::uint32_t rank_ = 0;
+    std::uint64_t own_shape_ = 0;
     std::vector<std::uint64_t> shape_, global_, offset_;
 };
 
