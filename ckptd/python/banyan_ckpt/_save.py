@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""save() and reserve()."""
+
+from __future__ import annotations
+
+import torch
+
+from ._errors import INVALID, NODAEMON, OK, STALE, Error, Outcome, StateError
+from ._plan import Plans
+from ._session import DIRECTORY, JOB, OFF, SESSION, outcome, world
+from ._state import State, expand
+
+PLANS = Plans()
+MAX_STEP = 999_999_999_999
+
+
+def check_step(step: object, rank: int) -> int:
+    if not isinstance(step, int) or isinstance(step, bool) or not 0 <= step <= MAX_STEP:
+        raise StateError("", rank, f"cannot be saved as step {step!r}: a step is a whole number from 0 to {MAX_STEP}")
+    return step
+
+
+def wait_for_gpu() -> None:
+    """What was started on the current stream has been done: the C library reads the memory as it is."""
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        torch.cuda.current_stream().synchronize()
+
+
+def answer_of(step: int, said: tuple[int, str], rank: int) -> Outcome:
+    """What the library said of a save. Wrong arguments raise, and so does a save of who has forgotten to load."""
+    code, error = said
+    if code == OK:
+        SESSION.saved_step = step
+    if code == INVALID:
+        raise StateError("", rank, f"cannot be saved as step {step}: {error}")
+    if code == STALE and not SESSION.has_loaded:
+        raise Error(f"rank {rank}: save() before load(): {error}. Call load() first: it fills the state, or says that there is none", code)
+    return outcome(step, said)
+
+
+def save_state(step: int, state: State) -> Outcome:
+    with SESSION.lock:
+        me = world()
+        check_step(step, me.rank)
+        if SESSION.load_failed:
+            raise Error(f"rank {me.rank}: nothing is saved, since load() failed ({SESSION.load_failed}): a step from here could take the "
+                        "place of the one that was not loaded", STALE)
+        what = expand(state, me.rank)
+        if me.mode == DIRECTORY:
+            from ._offline import save_to_directory
+            return save_to_directory(me, step, what)
+        plan = PLANS.of(what, me.rank, me.world)
+        if me.mode != JOB:
+            return Outcome(step, NODAEMON, "this node has no checkpoints" if me.mode == OFF else "no banyan job, and no directory")
+        wait_for_gpu()
+        try:
+            return answer_of(step, plan.native.save(step), me.rank)
+        finally:
+            plan.native.clear()
+
+
+def reserve_state(state: State) -> Outcome:
+    with SESSION.lock:
+        me = world()
+        what = expand(state, me.rank)
+        plan = PLANS.of(what, me.rank, me.world)
+        try:
+            said = plan.native.reserve() if me.mode == JOB else (OK, "")
+        finally:
+            plan.native.clear()
+        if said[0] == INVALID:
+            raise StateError("", me.rank, f"cannot be saved: {said[1]}")
+        return outcome(0, said)
+
