@@ -7,18 +7,17 @@ from typing import Any
 
 import torch
 
-from ._bind import Binder, Path, Saved
+from ._bind import Binder, Path, Saved, shown
 from ._fill import Wanted
-from ._state import Stateful, clean, optimizer_indices, parameter_names, plain_module
+from ._state import Stateful, clean, module_state, optimizer_indices, parameter_names, plain_module
 from ._tensors import is_dtensor, piece_of
 
 
 def bind_module(binder: Binder, module: torch.nn.Module, saved: Any, path: Path) -> None:
     """Live parameters and buffers are filled in place. A module that makes its state anew at each state_dict() loads a copy."""
-    inner = plain_module(module)
     if not isinstance(saved, dict):
         raise binder.wrong(path, f"is a module here, and none in step {binder.source.step}")
-    found = inner.state_dict(keep_vars=True)
+    inner, found = plain_module(module), module_state(module, shown(path), binder.rank)
     live = {id(t) for t in [*inner.parameters(), *inner.buffers()]}
     tensors = {key: t for key, t in found.items() if isinstance(t, torch.Tensor)}
     if not all(id(t) in live and not torch.nn.parameter.is_lazy(t) for t in tensors.values()):
@@ -69,7 +68,8 @@ def bind_optimizer(binder: Binder, optimizer: torch.optim.Optimizer, saved: Any,
     if not isinstance(saved, dict) or "state" not in saved or "param_groups" not in saved:
         raise binder.wrong(path, f"is an optimizer here, and none in step {binder.source.step}")
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
-    called = optimizer_indices(optimizer, parameter_names(state))
+    names = parameter_names({key: module_state(part, key, binder.rank) for key, part in state.items() if isinstance(part, torch.nn.Module)})
+    called = optimizer_indices(optimizer, names)
     index: dict[Any, int] = {name: i for i, name in enumerate(called)}
     saved_names = [name for group in saved["param_groups"] for name in group["params"]]
     if not set(saved_names) <= set(index):  # saved without the modules, so by number
@@ -105,7 +105,7 @@ def _place_for(binder: Binder, held: Any, parameter: torch.Tensor, saved: Saved,
     else:
         made = _like(parameter, region.dtype, region.whole, saved)
         piece = piece_of(made)
-    binder.wanted.append(Wanted(".".join(map(str, path)), saved.name, piece, region.global_shape is None))
+    binder.wanted.append(Wanted(shown(path), saved.name, piece, region.global_shape is None))
     return made
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _native
 from ._errors import INVALID, NODAEMON, NOTFOUND, OK, Error, Outcome, StateError
-from ._session import DIRECTORY, JOB, SESSION, in_job, outcome, world
+from ._session import DIRECTORY, JOB, SESSION, in_job, outcome, settle, world
 
 if TYPE_CHECKING:
     from ._load import Loaded
@@ -106,13 +106,3 @@ def finish(drain: bool = True) -> Outcome:
     said = _native.finalize(drain)
     SESSION.world = None
     return outcome(max(SESSION.saved_step, 0), said)
-
-
-def settle() -> None:
-    """The end of a save that goes on beside the program."""
-    import sys
-    module = sys.modules.get(f"{__package__}._overlap")
-    if module is not None:
-        module.settle()
-
-

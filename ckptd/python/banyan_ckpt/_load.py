@@ -13,8 +13,8 @@ from ._bind import Binder, Saved
 from ._errors import INVALID, NODAEMON, Error, StateError
 from ._fill import fill_all
 from ._plan import FORMAT, TREE
-from ._save import PLANS, reserve_state
-from ._session import DIRECTORY, JOB, OFF, SESSION, World, open_library, world
+from ._save import reserve_state
+from ._session import DIRECTORY, JOB, OFF, SESSION, World, open_library, settle, world
 from ._sources import Source, open_directory, open_job, read_bytes
 from ._state import State, check_state
 from ._tree import decode
@@ -37,6 +37,7 @@ class Loaded:
 
 def load_state(state: State | None, *, directory: str | os.PathLike[str] | None, step: int | None, strict: bool) -> Loaded | None:
     with SESSION.lock:
+        settle()
         me = world()
         if state is not None:
             check_state(state, me.rank)
@@ -76,6 +77,7 @@ def _load_elsewhere(me: World, state: State | None, directory: str | os.PathLike
     if directory is None and me.mode == OFF:
         return None
     place = directory if directory is not None else me.directory
+    SESSION.has_loaded = SESSION.has_loaded or directory is None
     if place is None:
         return None
     from ._offline import is_dcp, open_dcp
@@ -105,7 +107,6 @@ def _bring(source: Source, me: World, state: State | None, strict: bool) -> Load
     for action in binder.actions:
         action()
     source.accept()
-    PLANS.clear()
     return Loaded(source.step, source.kind, source.rank, source.world, source.own, state, tuple(binder.missing), tuple(binder.unused))
 
 

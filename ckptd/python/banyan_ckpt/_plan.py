@@ -27,7 +27,9 @@ class Plan:
     def __init__(self, what: Expanded, rank: int, world: int) -> None:
         self.own = what.own
         self.native = _native.Plan(torch.Tensor, dtensor_type())
-        self.keys: list[str] = []  # by region
+        self.keys: list[str] = []  # by region: its name, and where its tensor lies in the state
+        self.paths: list[tuple[Any, ...]] = []
+        self.text = b""            # the tree, as it was matched last
         self._rank = rank
         self._world = world
         self._seen: dict[tuple[Any, ...], int] = {}
@@ -50,7 +52,8 @@ class Plan:
             encoded = [encode(value) for value in values]
         except NotAValue:
             return False  # a tensor where there was none: the walk says where
-        self.native.set_tree((self._head + json.dumps(encoded, separators=(",", ":")) + "}").encode())
+        self.text = (self._head + json.dumps(encoded, separators=(",", ":")) + "}").encode()
+        self.native.set_tree(self.text)
         return True
 
     def _wrong(self, path: tuple[Any, ...], what: str) -> StateError:
@@ -98,6 +101,7 @@ class Plan:
             where = (None, None) if own else (list(piece.global_shape), list(piece.offset))
             self._seen[same] = self.native.add_region(name, piece.code, piece.bytes, list(piece.shape), *where)
             self.keys.append(name)
+            self.paths.append(path)
         region = self._seen[same]
         self.native.add_tensor(region, local.dtype, local.shape, tensor._spec if is_dtensor(tensor) else None)
         return ["r", self.keys[region], dtype_name(local)]
@@ -140,5 +144,3 @@ class Plans:
         self._recent = [plan, *self._recent[:3]]
         return plan
 
-    def clear(self) -> None:
-        self._recent.clear()

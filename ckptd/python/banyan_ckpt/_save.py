@@ -6,9 +6,9 @@ from __future__ import annotations
 import torch
 
 from ._errors import INVALID, NODAEMON, OK, STALE, Error, Outcome, StateError
-from ._plan import Plans
-from ._session import DIRECTORY, JOB, OFF, SESSION, outcome, world
-from ._state import State, expand
+from ._plan import Plan, Plans
+from ._session import DIRECTORY, JOB, OFF, SESSION, World, outcome, settle, world
+from ._state import Expanded, State, expand
 
 PLANS = Plans()
 MAX_STEP = 999_999_999_999
@@ -38,29 +38,42 @@ def answer_of(step: int, said: tuple[int, str], rank: int) -> Outcome:
     return outcome(step, said)
 
 
-def save_state(step: int, state: State) -> Outcome:
-    with SESSION.lock:
-        me = world()
-        check_step(step, me.rank)
-        if SESSION.load_failed:
-            raise Error(f"rank {me.rank}: nothing is saved, since load() failed ({SESSION.load_failed}): a step from here could take the "
-                        "place of the one that was not loaded", STALE)
-        what = expand(state, me.rank)
+def prepare(step: int, state: State) -> tuple[World, Expanded, Plan]:
+    """What both ways to save have in common: who saves what, and how it is laid out. The lock is held."""
+    me = world()
+    check_step(step, me.rank)
+    if SESSION.load_failed:
+        raise Error(f"rank {me.rank}: nothing is saved, since load() failed ({SESSION.load_failed}): a step from here could take the place "
+                    "of the one that was not loaded", STALE)
+    what = expand(state, me.rank)
+    plan = PLANS.of(what, me.rank, me.world)
+    if me.mode == JOB:
+        wait_for_gpu()
+    return me, what, plan
+
+
+def save_prepared(me: World, step: int, what: Expanded, plan: Plan) -> Outcome:
+    try:
+        if me.mode == JOB:
+            return answer_of(step, plan.native.save(step), me.rank)
         if me.mode == DIRECTORY:
             from ._offline import save_to_directory
-            return save_to_directory(me, step, what)
-        plan = PLANS.of(what, me.rank, me.world)
-        if me.mode != JOB:
-            return Outcome(step, NODAEMON, "this node has no checkpoints" if me.mode == OFF else "no banyan job, and no directory")
-        wait_for_gpu()
-        try:
-            return answer_of(step, plan.native.save(step), me.rank)
-        finally:
-            plan.native.clear()
+            return save_to_directory(me, step, plan, what)
+        return Outcome(step, NODAEMON, "this node has no checkpoints" if me.mode == OFF else "no banyan job, and no directory")
+    finally:
+        plan.native.clear()
+
+
+def save_state(step: int, state: State) -> Outcome:
+    with SESSION.lock:
+        settle()
+        me, what, plan = prepare(step, state)
+        return save_prepared(me, step, what, plan)
 
 
 def reserve_state(state: State) -> Outcome:
     with SESSION.lock:
+        settle()
         me = world()
         what = expand(state, me.rank)
         plan = PLANS.of(what, me.rank, me.world)

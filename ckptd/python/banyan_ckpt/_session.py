@@ -52,6 +52,13 @@ class Session:
 SESSION = Session()
 
 
+def _in_child() -> None:
+    SESSION.lock = threading.RLock()  # whoever held it is not here
+
+
+os.register_at_fork(after_in_child=_in_child)
+
+
 def _number(name: str, given: int | None, default: int) -> int:
     if given is not None:
         return int(given)
@@ -137,3 +144,10 @@ def in_job() -> World | None:
 
 def outcome(step: int, said: tuple[int, str]) -> Outcome:
     return Outcome(step, said[0], said[1])
+
+
+def settle() -> None:
+    """Waits for the end of a save that goes on beside the program, if there is one."""
+    module = sys.modules.get(f"{__package__}._overlap")
+    if module is not None:
+        module.settle()

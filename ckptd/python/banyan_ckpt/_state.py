@@ -56,13 +56,14 @@ def clean(name: str) -> str:
     return name.replace("_orig_mod.", "")
 
 
-def parameter_names(state: State) -> dict[int, str]:
-    """By id: what the state's modules call their parameters. With several modules the name begins with the module's key."""
-    modules = {key: plain_module(part) for key, part in state.items() if isinstance(part, torch.nn.Module)}
+def parameter_names(states: dict[str, dict[str, Any]]) -> dict[int, str]:
+    """By id: what modules call their parameters; `states` has what state_dict(keep_vars=True) of each says. With several modules the name
+    begins with the module's key."""
     out: dict[int, str] = {}
-    for key, module in modules.items():
-        for name, parameter in module.named_parameters():
-            out.setdefault(id(parameter), clean(name) if len(modules) == 1 else f"{key}.{clean(name)}")
+    for key, state in states.items():
+        head = f"{key}." if len(states) > 1 else ""
+        for name, tensor in state.items():
+            out.setdefault(id(tensor), head + clean(name))
     return out
 
 
@@ -71,12 +72,12 @@ def expand(state: State, rank: int) -> Expanded:
     check_state(state, rank)
     out = Expanded()
     own = []
-    names: dict[int, str] | None = None
+    modules = {key: module_state(part, key, rank) for key, part in state.items() if isinstance(part, torch.nn.Module)}
+    names = parameter_names(modules) if any(isinstance(part, torch.optim.Optimizer) for part in state.values()) else {}
     for key, part in state.items():
-        if isinstance(part, torch.nn.Module):
-            out.tree[key] = _module_state(part, key, rank)
+        if key in modules:
+            out.tree[key] = modules[key]
         elif isinstance(part, torch.optim.Optimizer):
-            names = parameter_names(state) if names is None else names
             out.tree[key] = optimizer_state(part, names)
         elif not isinstance(part, dict) and isinstance(part, Stateful):
             out.tree[key] = part.state_dict()
@@ -87,7 +88,7 @@ def expand(state: State, rank: int) -> Expanded:
     return out
 
 
-def _module_state(module: torch.nn.Module, key: str, rank: int) -> dict[str, Any]:
+def module_state(module: torch.nn.Module, key: str, rank: int) -> dict[str, Any]:
     inner = plain_module(module)
     if any(type(m).__name__ == "FullyShardedDataParallel" for m in inner.modules()):
         raise StateError(key, rank, "is an FSDP1 module (FullyShardedDataParallel): use FSDP2 (fully_shard), whose state is DTensors")

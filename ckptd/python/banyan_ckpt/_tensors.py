@@ -19,6 +19,9 @@ DTYPES: dict[torch.dtype, str] = {getattr(torch, name): code for name, code in _
 TORCH_DTYPES: dict[str, torch.dtype] = {code: dtype for dtype, code in DTYPES.items()}
 
 
+SCALAR = "()"
+
+
 class NoPiece(ValueError):
     """A tensor that has no bytes to save, or whose part of the whole is not known."""
 
@@ -101,14 +104,15 @@ def _check_local(local: torch.Tensor) -> None:
 
 
 def empty_of(code: str, shape: tuple[int, ...], dtype: str, device: torch.device | None = None) -> torch.Tensor:
-    """A whole tensor for a region; `dtype` is torch's name of one that the library has none for, else ""."""
+    """A whole tensor for a region; `dtype` is what dtype_name() said of it."""
     if not dtype:
         return torch.empty(shape, dtype=TORCH_DTYPES[code], device=device)
-    kind = getattr(torch, dtype)
-    raw = torch.empty(shape, dtype=torch.uint8, device=device)
-    return raw.view(kind)
+    made = torch.empty(shape, dtype=torch.uint8, device=device).view(getattr(torch, dtype.removesuffix(SCALAR)))
+    return made[0] if dtype.endswith(SCALAR) else made
 
 
 def dtype_name(tensor: torch.Tensor) -> str:
-    """torch's name of a dtype that the library has none for, else ""."""
-    return "" if tensor.dtype in DTYPES else str(tensor.dtype).removeprefix("torch.")
+    """torch's name of a dtype that the library has none for, else "". A scalar's ends in (): its region has an extent."""
+    if tensor.dtype in DTYPES:
+        return ""
+    return str(tensor.dtype).removeprefix("torch.") + ("" if tensor.dim() else SCALAR)

@@ -5,6 +5,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include "native/plan.hpp"
@@ -93,8 +94,12 @@ void add_regions(nb::module_& m) {
         .def("save", [](const py::plan& p, std::uint64_t step) { return save(step, p.list()); })
         .def("reserve", [](const py::plan& p) { return reserve(p.list()); })
         .def(
-            "begin", [](const py::plan& p, std::uint64_t step) { return new py::pending(step, p.list()); },
-            nb::keep_alive<0, 1>());
+            "begin",
+            [](const py::plan& p, std::uint64_t step, std::uintptr_t stream) {
+                nb::gil_scoped_release released;
+                return std::make_unique<py::pending>(step, p.list(), stream);
+            },
+            "step"_a, "stream"_a, nb::keep_alive<0, 1>());
     nb::class_<py::pending>(m, "Pending")
         .def("wait",
              [](py::pending& p) {
@@ -105,7 +110,7 @@ void add_regions(nb::module_& m) {
                  }
                  return of(a);
              })
-        .def("done", &py::pending::done);
+        .def("begun", [](const py::pending& p) { return of(p.begun()); });
 }
 
 void add_reader(nb::module_& m) {
@@ -125,7 +130,7 @@ void add_reader(nb::module_& m) {
              })
         .def("step", [](const py::reader& r) { return py::lib().bck_reader_step(r.get()); })
         .def("world", [](const py::reader& r) { return py::lib().bck_reader_world(r.get()); })
-        .def("stat",
+        .def("contents",
              [](const py::reader& r, std::uint32_t rank) -> said_contents {
                  bck_contents* found = nullptr;
                  const auto a = unlocked([&] { return py::lib().bck_reader_stat(r.get(), rank, &found); });

@@ -13,8 +13,8 @@ namespace {
 struct names {
     nb::object data_ptr = made("data_ptr"), shape = made("shape"), dtype = made("dtype"),
                is_contiguous = made("is_contiguous"), contiguous = made("contiguous"),
-               resolve_conj = made("resolve_conj"), resolve_neg = made("resolve_neg"),
-               local = made("_local_tensor"), spec = made("_spec");
+               is_neg = made("is_neg"), resolve_conj = made("resolve_conj"),
+               resolve_neg = made("resolve_neg"), local = made("_local_tensor"), spec = made("_spec");
     static nb::object made(const char* name) { return nb::steal(PyUnicode_InternFromString(name)); }
 };
 const names& name() {
@@ -45,10 +45,11 @@ bool equal(PyObject* a, PyObject* b) {
 }
 
 /// Without gaps, and without a conjugation or a sign that is only noted: as the bytes will be read.
-nb::object plain(nb::object tensor) {
+nb::object plain(nb::object tensor, bool is_complex) {
     const auto whole = call(tensor.ptr(), name().is_contiguous);
     if (!whole.is_valid()) return {};
-    if (whole.ptr() == Py_True) return tensor;
+    const auto negative = call(tensor.ptr(), name().is_neg);
+    if (whole.ptr() == Py_True && negative.ptr() == Py_False && !is_complex) return tensor;
     for (const auto* step : {&name().contiguous, &name().resolve_conj, &name().resolve_neg}) {
         tensor = call(tensor.ptr(), *step);
         if (!tensor.is_valid()) return {};
@@ -72,7 +73,8 @@ void plan::add_sequence(nb::type_object cls, std::size_t count) {
 void plan::add_value() { nodes_.push_back({kind::value, {}, {}, {}, 0}); }
 void plan::add_tensor(std::size_t region, nb::object dtype, nb::object shape, nb::object spec) {
     if (region >= regions_.size()) throw std::out_of_range("there is no such region");
-    nodes_.push_back({kind::tensor, std::move(dtype), std::move(shape), std::move(spec), region});
+    const bool is_complex = nb::cast<bool>(dtype.attr("is_complex"));
+    nodes_.push_back({kind::tensor, dtype, std::move(shape), std::move(spec), region, is_complex});
 }
 
 std::size_t plan::add_region(std::string called, std::string dtype, std::uint64_t bytes, extents shape,
@@ -186,7 +188,7 @@ bool plan::match_tensor(PyObject* at, const node& n) {
     if (dtype.ptr() != n.type.ptr()) return false;
     const auto shape = get(tensor.ptr(), name().shape);
     if (!shape.is_valid() || !equal(shape.ptr(), n.has.ptr())) return false;
-    tensor = plain(std::move(tensor));
+    tensor = plain(std::move(tensor), n.is_complex);
     if (!tensor.is_valid()) return false;
     const auto place = call(tensor.ptr(), name().data_ptr);
     if (!place.is_valid()) return false;

@@ -55,7 +55,8 @@ class plan {
         nanobind::object type;  ///< of a container; a tensor's dtype
         nanobind::object has;   ///< keys; a tensor's shape
         nanobind::object spec;
-        std::size_t count = 0;  ///< in a container; a tensor's region
+        std::size_t count = 0;    ///< in a container; a tensor's region
+        bool is_complex = false;  ///< such a tensor may be conjugated only by a note
     };
     bool match_at(PyObject* at);
     bool match_dict(PyObject* at, const node& n);
