@@ -48,7 +48,7 @@ class Rank:
 
     def __init__(self, environment, errors=os.devnull):
         self.pipe, other = _context.Pipe()
-        self.process = _context.Process(target=_main, args=(environment, other, str(errors)), daemon=True)
+        self.process = _context.Process(target=_main, args=(environment, other, str(errors)))
         self.process.start()
         other.close()
 

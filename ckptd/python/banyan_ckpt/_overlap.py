@@ -115,7 +115,8 @@ def _hook(key: str, optimizer: torch.optim.Optimizer, rank: int) -> None:
 
 
 def _copy_early(plan: Plan, what: Expanded, optimizers: dict[str, torch.optim.Optimizer]) -> None:
-    late = {id(p) for optimizer in optimizers.values() for group in optimizer.param_groups for p in group["params"]}
+    # One without a gradient no step changes, but a forward may: a moving average of weights.
+    late = {id(p) for optimizer in optimizers.values() for group in optimizer.param_groups for p in group["params"] if p.requires_grad}
     early = _early.get(plan)
     if early is None or early.late != late:
         early = _early[plan] = _Early(late, _early_regions(plan, what, optimizers, late))
