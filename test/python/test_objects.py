@@ -4,7 +4,6 @@
 import inspect
 
 import pytest
-import ranks
 import torch
 
 import banyan_ckpt as banyan
@@ -177,6 +176,3 @@ def test_a_data_loader_goes_on_where_it_was(lab, workers):
     first.kill()
     nodes.begin(7, 1)
     assert lab.ranks(nodes, 7)[0].run(read_on, workers) == expected
-
-
-assert ranks

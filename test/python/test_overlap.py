@@ -3,7 +3,6 @@
 
 import models
 import pytest
-import ranks
 import torch
 
 import banyan_ckpt as banyan
@@ -183,6 +182,3 @@ def test_workers_forked_while_a_copy_goes_on(lab):
     rank = lab.ranks(nodes, 7)[0]
     rank.run(begin)
     assert rank.run(beside_and_forked) == 64 * 63 / 2
-
-
-assert ranks

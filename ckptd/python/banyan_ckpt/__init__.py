@@ -16,11 +16,19 @@
 Calls may come from any thread; they take turns. Only calls named so talk to other ranks: none does a collective.
 """
 
+import sys
+
+try:
+    from . import _native
+except ImportError as error:
+    raise ImportError(f"banyan_ckpt's native module does not load in Python {sys.version.split()[0]} ({error}): install the wheel of this "
+                      "Python (pip install --force-reinstall banyan-ckpt)") from error
+
 from ._calls import finish, heartbeat, latest, load, reserve, save, seal_requested, wait
 from ._errors import Error, Outcome, StateError
-from ._native import VERSION as __version__
 from ._rng import Rng
 from ._session import World, init, world
 
+__version__ = _native.VERSION
 __all__ = ["Error", "Outcome", "Rng", "StateError", "World", "__version__", "finish", "heartbeat", "init", "latest", "load", "reserve", "save",
            "seal_requested", "wait", "world"]

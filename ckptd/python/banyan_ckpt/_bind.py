@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -58,7 +59,7 @@ class Binder:
             elif not isinstance(part, dict) and isinstance(part, Stateful):
                 bind_stateful(self, part, saved[key], path)
             else:
-                self.value(part, saved[key], path, lambda new, key=key: state.__setitem__(key, new))
+                self.value(part, saved[key], path, partial(state.__setitem__, key))
 
     def wrong(self, path: Path, what: str) -> StateError:
         return StateError(shown(path), self.rank, what)
@@ -80,7 +81,7 @@ class Binder:
         elif isinstance(live, dict) and live:
             self._dictionary(live, saved, path)
         elif isinstance(live, list | tuple) and _has_tensor(live):
-            self._sequence(live, saved, path)
+            self._sequence(live, saved, path, put)
         else:
             new = self.fresh(saved, path)
             if isinstance(live, dict) and isinstance(new, dict):
@@ -96,20 +97,22 @@ class Binder:
             its = clean(key) if isinstance(key, str) else key
             known.add(its)
             if its in saved:
-                self.value(part, saved[its], (*path, key), lambda new, key=key: live.__setitem__(key, new))
+                self.value(part, saved[its], (*path, key), partial(live.__setitem__, key))
             else:
                 self.absent((*path, key))
         for key in saved:
             if key not in known:
                 self.extra((*path, key))
 
-    def _sequence(self, live: Any, saved: Any, path: Path) -> None:
+    def _sequence(self, live: Any, saved: Any, path: Path, put: Setter) -> None:
         if not isinstance(saved, list | tuple) or len(saved) != len(live):
             has = f"{len(saved)} items" if isinstance(saved, list | tuple) else f"a {_kind(saved)}"
             raise self.wrong(path, f"has {len(live)} items here, and {has} in step {self.source.step}")
+        items = live if isinstance(live, list) else list(live)
         for i, part in enumerate(live):
-            put = (lambda new, i=i: live.__setitem__(i, new)) if isinstance(live, list) else (lambda new: None)
-            self.value(part, saved[i], (*path, i), put)
+            self.value(part, saved[i], (*path, i), partial(items.__setitem__, i))
+        if items is not live:  # a tuple is made anew, with the same tensors
+            self.actions.append(lambda: put(tuple(items)))
 
     def tensor(self, live: torch.Tensor, saved: Any, path: Path) -> None:
         """Fills it; raises StateError where it is another tensor than the saved one."""

@@ -17,7 +17,7 @@ import torch
 from . import _native
 from ._errors import INVALID, OK, STALE, Outcome, StateError
 from ._plan import Plan
-from ._save import answer_of, prepare, save_prepared
+from ._save import answer_of, gpu_in_use, prepare, save_prepared
 from ._session import JOB, SESSION
 from ._state import Expanded, State
 
@@ -97,8 +97,7 @@ def save_beside(step: int, state: State) -> Outcome:
 
 def _stream() -> int:
     """The GPU's stream whose work the copy has to wait for; 0 without a GPU."""
-    in_use = torch.cuda.is_available() and torch.cuda.is_initialized()
-    return torch.cuda.current_stream().cuda_stream if in_use else 0
+    return int(torch.cuda.current_stream().cuda_stream) if gpu_in_use() else 0
 
 
 def _hook(key: str, optimizer: torch.optim.Optimizer, rank: int) -> None:

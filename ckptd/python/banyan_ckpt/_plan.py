@@ -103,7 +103,7 @@ class Plan:
             self.keys.append(name)
             self.paths.append(path)
         region = self._seen[same]
-        self.native.add_tensor(region, local.dtype, local.shape, tensor._spec if is_dtensor(tensor) else None)
+        self.native.add_tensor(region, local.dtype, local.shape, getattr(tensor, "_spec", None) if is_dtensor(tensor) else None)
         return ["r", self.keys[region], dtype_name(local)]
 
     def _name(self, path: tuple[Any, ...]) -> str:

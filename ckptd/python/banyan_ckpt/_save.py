@@ -22,8 +22,12 @@ def check_step(step: object, rank: int) -> int:
 
 def wait_for_gpu() -> None:
     """What was started on the current stream has been done: the C library reads the memory as it is."""
-    if torch.cuda.is_available() and torch.cuda.is_initialized():
+    if gpu_in_use():
         torch.cuda.current_stream().synchronize()
+
+
+def gpu_in_use() -> bool:
+    return torch.cuda.is_available() and bool(torch.cuda.is_initialized())  # type: ignore[no-untyped-call]
 
 
 def answer_of(step: int, said: tuple[int, str], rank: int) -> Outcome:

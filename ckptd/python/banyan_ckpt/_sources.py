@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -66,6 +67,12 @@ def check(said: tuple[int, str], rank: int, what: str) -> None:
         raise Error(f"rank {rank}: {what}: {said[1]}", said[0])
 
 
+def _add(regions: _native.Regions, one: Target, *, as_piece: bool) -> None:
+    piece = one.piece
+    regions.add(one.name, piece.code, piece.bytes, list(piece.shape), list(piece.global_shape) if as_piece else None,
+                list(piece.offset) if as_piece else None, piece.local.data_ptr())
+
+
 class JobSource:
     """The newest complete step of this job, of this rank, which the node's daemon brings."""
 
@@ -79,9 +86,7 @@ class JobSource:
     def fill(self, targets: Iterable[Target]) -> None:
         regions = _native.Regions()
         for one in targets:
-            piece, saved = one.piece, self._regions[one.name]
-            whole = (None, None) if saved.global_shape is None else (list(piece.global_shape), list(piece.offset))
-            regions.add(one.name, piece.code, piece.bytes, list(piece.shape), *whole, piece.local.data_ptr())
+            _add(regions, one, as_piece=self._regions[one.name].global_shape is not None)
         code, error, step, source = _native.restart(regions)
         check((code, error), self.rank, f"step {self.step} cannot be loaded")
         if step != self.step:
@@ -125,8 +130,7 @@ class ReaderSource:
             piece, saved = one.piece, self._of_rank.get(one.name)
             # What the rank has itself is taken as it is: a replica that differs between ranks stays what it was.
             mine = saved is not None and saved.shape == piece.shape and saved.offset in (None, piece.offset)
-            whole = (None, None) if mine else (list(piece.global_shape), list(piece.offset))
-            regions.add(one.name, piece.code, piece.bytes, list(piece.shape), *whole, piece.local.data_ptr())
+            _add(regions, one, as_piece=not mine)
         check(self._reader.fill(self.rank, regions), self._me.rank, f"step {self.step} cannot be loaded")
 
     def accept(self) -> None:
@@ -149,15 +153,7 @@ def read_bytes(source: Source, name: str) -> bytes:
                     "reads it)", LAYOUT)
     text = torch.empty(region.bytes, dtype=torch.uint8)
     source.fill([Target(name, Piece(text, "U8", region.shape, region.whole, region.offset or (0,), region.bytes), own=True)])
-    return bytes(text.numpy()) if _has_numpy() else bytes(text.untyped_storage().tolist())
-
-
-def _has_numpy() -> bool:
-    try:
-        import numpy  # noqa: F401
-    except ImportError:
-        return False
-    return True
+    return ctypes.string_at(text.data_ptr(), region.bytes)
 
 
 def open_directory(me: World, directory: str, step: int | None) -> ReaderSource | None:

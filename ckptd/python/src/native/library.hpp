@@ -12,17 +12,13 @@ namespace banyan::python {
 
 /// The functions of the C library. Those of the second list may be missing in an older one, and are nullptr.
 struct library {
-#define BANYAN_CKPT_NEEDED(F)                                                                            \
-    F(bck_init)                                                                                          \
-    F(bck_checkpoint_of)                                                                                 \
-    F(bck_reserve)                                                                                       \
-    F(bck_wait)                                                                                          \
-    F(bck_restart_query)                                                                                 \
-    F(bck_restart_into)                                                                                  \
-    F(bck_stat)                                                                                          \
-    F(bck_contents_step) F(bck_contents_size) F(bck_contents_at) F(bck_contents_free) F(bck_reader_open) \
-        F(bck_reader_step) F(bck_reader_world) F(bck_reader_stat) F(bck_reader_fill) F(bck_reader_close) \
-            F(bck_finalize) F(bck_error) F(bck_version)
+// clang-format off
+#define BANYAN_CKPT_NEEDED(F)                                                                                  \
+    F(bck_init) F(bck_checkpoint_of) F(bck_reserve) F(bck_wait) F(bck_restart_query) F(bck_restart_into)       \
+    F(bck_stat) F(bck_contents_step) F(bck_contents_size) F(bck_contents_at) F(bck_contents_free)              \
+    F(bck_reader_open) F(bck_reader_step) F(bck_reader_world) F(bck_reader_stat) F(bck_reader_fill)            \
+    F(bck_reader_close) F(bck_finalize) F(bck_error) F(bck_version)
+// clang-format on
 #define BANYAN_CKPT_MEMBER(name) decltype(&::name) name = nullptr;
     BANYAN_CKPT_NEEDED(BANYAN_CKPT_MEMBER)
 #undef BANYAN_CKPT_MEMBER
