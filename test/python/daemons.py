@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 BUILD = Path(os.environ.get("BANYAN_BUILD", Path(__file__).resolve().parents[2] / "build" / "demo"))
-OPEN, STEP, STATUS = 0x10, 0x11, 0x1A
+OPEN, STEP, DETACH, SEAL_NOW, STATUS = 0x10, 0x11, 0x12, 0x19, 0x1A
 TOO_LONG = 60  # seconds: then something is broken
 _count = 0
 
@@ -112,6 +112,11 @@ class Daemons:
         for node in nodes:
             answer = ask(self.socket(node), STEP, {"job": job, "step": step, "nodes": [f"n{n}" for n in nodes]})
             assert "error" not in answer, answer
+
+    def detach(self, job, node):
+        """The job has ended there."""
+        answer = ask(self.socket(node), DETACH, {"job": job})
+        assert "error" not in answer, answer
 
     def session(self, node, job):
         found = [s for s in self.status(node)["sessions"] if s["job"] == job]

@@ -78,3 +78,7 @@ def note(kept):
 
 def wait(kept, level):
     return str(banyan.wait(kept["next"] - 1, level, 30))
+
+
+def finish(kept):
+    return str(banyan.finish())

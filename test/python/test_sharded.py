@@ -86,3 +86,46 @@ def test_without_a_job(lab):
     one = lab.rank({"RANK": "0", "WORLD_SIZE": "1"})
     assert one.run(sharded.begin, lab.tmp / "c", 9, out) == (2, False, 0, 2)
     assert one.run(sharded.whole) == expected[0]
+
+
+def test_another_world_of_a_job_from_storage(lab):
+    nodes = lab.daemons(3)
+    out = lab.tmp / "out"
+    out.mkdir(mode=0o777)
+    nodes.open(7, 2, [1, 2], directory=out, flush=1)
+    first = lab.ranks(nodes, 7, 2, [1, 2])
+    assert first.run(sharded.begin, lab.tmp / "a") == [None] * 4
+    first.run(sharded.go_on, 2)
+    assert first.run(sharded.wait, "durable") == ["step 1: ok"] * 4
+    expected = first.run(sharded.whole)[0]
+    assert first.run(sharded.finish) == ["step 1: ok"] * 4
+    first.kill()
+    for node in (1, 2):
+        nodes.detach(7, node)
+    nodes.open(8, 1, [1, 2, 3], directory=out, flush=1)
+    second = lab.ranks(nodes, 8)
+    assert second.run(sharded.begin, lab.tmp / "b", 9) == [(1, False, rank, 4) for rank in range(3)]
+    assert second.run(sharded.whole) == [expected] * 3
+    assert second.run(sharded.note) == [0, 1, 2]
+    second.run(sharded.go_on, 1)
+    assert second.run(sharded.wait, "durable") == ["step 2: ok"] * 3
+
+
+def test_fewer_nodes_from_memory(lab):
+    nodes = lab.daemons(4)
+    slots = [{"ranks": [i], "buddy": (i + 1) % 4} for i in range(4)]
+    nodes.open(7, slots=slots, min_nodes=2, group=1)
+    first = lab.ranks(nodes, 7)
+    first.run(sharded.begin, lab.tmp / "a")
+    first.run(sharded.go_on, 2)
+    assert first.run(sharded.wait, "replicated") == ["step 1: ok"] * 4
+    expected = first.run(sharded.whole)[0]
+    first.kill()
+    nodes.kill(3)
+    left = [1, 2, 4]
+    nodes.begin(7, 1, left)
+    second = lab.ranks(nodes, 7, 1, left)
+    assert second.run(sharded.begin, lab.tmp / "b", 9) == [(1, False, rank, 4) for rank in range(3)]
+    assert second.run(sharded.whole) == [expected] * 3
+    second.run(sharded.go_on, 1)
+    assert second.run(sharded.wait, "replicated") == ["step 2: ok"] * 3

@@ -87,7 +87,7 @@ def wait(step: int, level: str = "memory", timeout: float | None = None) -> Outc
 
 def seal_requested() -> bool:
     """Whether the daemon asks for a save now, since the node or the job may be lost soon. It costs next to nothing."""
-    return SESSION.world is not None and SESSION.world.mode == JOB and _native.seal_requested() == 1
+    return SESSION.world is not None and SESSION.world.mode == JOB and _native.seal_requested()
 
 
 def heartbeat(step: int, phase: int = 0) -> None:

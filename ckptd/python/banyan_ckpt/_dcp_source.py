@@ -18,7 +18,7 @@ from torch.distributed.checkpoint.planner_helpers import create_read_items_for_c
 from ._errors import LAYOUT, REFUSED, Error
 from ._plan import TREE
 from ._session import World
-from ._sources import Region, Target
+from ._sources import Region, Target, read_tree
 from ._tensors import DTYPES
 
 _CLASSES = {
@@ -110,6 +110,7 @@ class DcpSource:
             raise Error(f"rank {me.rank}: {folder} was not saved by this package: torch.distributed.checkpoint.load reads it", LAYOUT)
         self.rank = me.rank % self.world
         self.own = self.world == me.world
+        self.tree = read_tree(self)
 
     def _key(self, name: str) -> str:
         own = f"rank{self.rank}/{name}"

@@ -12,10 +12,10 @@ from . import _native
 from ._bind import Binder, Saved
 from ._errors import INVALID, NODAEMON, Error, StateError
 from ._fill import fill_all
-from ._plan import FORMAT, TREE
+from ._plan import FORMAT
 from ._save import reserve_state
 from ._session import DIRECTORY, JOB, OFF, SESSION, World, open_library, settle, world
-from ._sources import Source, open_directory, open_job, read_bytes
+from ._sources import Source, open_directory, open_job
 from ._state import State, check_state
 from ._tree import decode
 
@@ -112,9 +112,8 @@ def _bring(source: Source, me: World, state: State | None, strict: bool) -> Load
 
 def saved_tree(source: Source) -> dict[str, Any]:
     """The state as it was saved, with Saved where a tensor was."""
-    text = read_bytes(source, TREE)
     try:
-        found = json.loads(text)
+        found = json.loads(source.tree)
         if found["format"] != FORMAT:
             raise Error(f"step {source.step} was written in format {found['format']} of this package, which reads {FORMAT}: update banyan-ckpt")
         values = iter(found["values"])

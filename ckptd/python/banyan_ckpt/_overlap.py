@@ -55,7 +55,7 @@ def settle() -> Outcome | None:
         if _beside is None or _beside.pid != os.getpid():
             return None
         one, _beside = _beside, None
-        said = one.native.wait()
+        said = one.native.end()
         one.plan.native.clear()
         _last = (one.step, said)
         if said[0] == OK:

@@ -20,12 +20,6 @@ def check_step(step: object, rank: int) -> int:
     return step
 
 
-def wait_for_gpu() -> None:
-    """What was started on the current stream has been done: the C library reads the memory as it is."""
-    if gpu_in_use():
-        torch.cuda.current_stream().synchronize()
-
-
 def gpu_in_use() -> bool:
     return torch.cuda.is_available() and bool(torch.cuda.is_initialized())  # type: ignore[no-untyped-call]
 
@@ -51,8 +45,6 @@ def prepare(step: int, state: State) -> tuple[World, Expanded, Plan]:
                     "of the one that was not loaded", STALE)
     what = expand(state, me.rank)
     plan = PLANS.of(what, me.rank, me.world)
-    if me.mode == JOB:
-        wait_for_gpu()
     return me, what, plan
 
 

@@ -12,6 +12,7 @@ import torch
 
 from . import _native
 from ._errors import LAYOUT, NOTFOUND, OK, REFUSED, Error
+from ._plan import TREE
 from ._session import World
 from ._tensors import Piece
 
@@ -43,13 +44,15 @@ class Target:
 
 
 class Source(Protocol):
-    """One step. `rank`: whose values this rank takes; `own`: whether that is itself, in a world of the same size."""
+    """One step. `rank`: whose values this rank takes; `own`: whether that is itself, in a world of the same size. `tree`: the text of the
+    values, as _plan.py wrote it."""
 
     step: int
     world: int
     rank: int
     own: bool
     kind: str
+    tree: bytes
 
     def find(self, name: str) -> Region | None: ...
 
@@ -79,6 +82,7 @@ class JobSource:
     def __init__(self, me: World, step: int, regions: list[Region]) -> None:
         self.step, self.world, self.rank, self.own, self.kind = step, me.world, me.rank, True, "none"
         self._regions = {region.name: region for region in regions}
+        self.tree = read_tree(self)
 
     def find(self, name: str) -> Region | None:
         return self._regions.get(name)
@@ -105,14 +109,23 @@ class ReaderSource:
 
     def __init__(self, me: World, reader: _native.Reader, kind: str) -> None:
         self.step, self.world, self.kind = reader.step(), reader.world(), kind
-        self.rank = me.rank % self.world
-        self.own = self.world == me.world
         self._me, self._reader = me, reader
-        self._of_rank = self._stat(self.rank)
         self._of_any: dict[str, Region] | None = None
+        first = me.rank % self.world
+        for self.rank in (*range(first, self.world), *range(first)):
+            if (found := self._stat(self.rank)) is not None:
+                break
+        else:
+            raise Error(f"rank {me.rank}: no rank's part of step {self.step} is left", LAYOUT)
+        self._of_rank = found
+        self.own = (self.rank, self.world) == (me.rank, me.world)
+        self.tree = read_tree(self)
 
-    def _stat(self, rank: int) -> dict[str, Region]:
+    def _stat(self, rank: int) -> dict[str, Region] | None:
+        """What the rank has saved; None where nobody has that any more."""
         code, error, _, listed = self._reader.contents(rank)
+        if code == LAYOUT:
+            return None
         check((code, error), self._me.rank, f"rank {rank}'s part of step {self.step} cannot be read")
         return {entry[0]: Region(*entry) for entry in listed}
 
@@ -121,7 +134,8 @@ class ReaderSource:
         if found is None and self._of_any is None:
             self._of_any = {}
             for rank in range(self.world):
-                self._of_any |= {n: r for n, r in self._stat(rank).items() if r.global_shape is not None and n not in self._of_any}
+                parts = {n: r for n, r in (self._stat(rank) or {}).items() if r.global_shape is not None}
+                self._of_any = {**parts, **self._of_any}
         return found if found is not None or self._of_any is None else self._of_any.get(name)
 
     def fill(self, targets: Iterable[Target]) -> None:
@@ -145,14 +159,13 @@ class ReaderSource:
         self._reader.close()
 
 
-def read_bytes(source: Source, name: str) -> bytes:
-    """A row of bytes of this rank's."""
-    region = source.find(name)
-    if region is None:
-        raise Error(f"step {source.step} has no region {name!r}: it was not saved by this package (bck_checkpoint, or banyan-ckpt export "
+def read_tree(source: Source) -> bytes:
+    region = source.find(TREE)
+    if region is None or region.dtype != "U8":
+        raise Error(f"step {source.step} has no region {TREE!r}: it was not saved by this package (bck_checkpoint, or banyan-ckpt export "
                     "reads it)", LAYOUT)
     text = torch.empty(region.bytes, dtype=torch.uint8)
-    source.fill([Target(name, Piece(text, "U8", region.shape, region.whole, region.offset or (0,), region.bytes), own=True)])
+    source.fill([Target(TREE, Piece(text, "U8", region.shape, region.whole, region.offset or (0,), region.bytes), own=True)])
     return ctypes.string_at(text.data_ptr(), region.bytes)
 
 
@@ -168,17 +181,16 @@ def open_directory(me: World, directory: str, step: int | None) -> ReaderSource 
 
 def open_job(me: World) -> Source | None:
     """The step that this job goes on from; None where there is none, and never where nobody could say."""
-    reader = _native.Reader()
-    if _native.has_job_reader():
-        said = reader.open_job()
-        if said[0] == NOTFOUND:
-            return None
-        check(said, me.rank, "the state to go on from cannot be had")
-        if reader.world() != me.world:
-            return ReaderSource(me, reader, "job")
-        reader.close()
     code, error, step, listed = _native.contents()
     if code == NOTFOUND:
         return None
-    check((code, error), me.rank, "the state to go on from cannot be had")
-    return JobSource(me, step, [Region(*entry) for entry in listed])
+    if code == OK:
+        try:
+            return JobSource(me, step, [Region(*entry) for entry in listed])
+        except Error as refused:
+            code, error = refused.code, str(refused)
+    if code != LAYOUT:
+        check((code, error), me.rank, "the state to go on from cannot be had")
+    reader = _native.Reader()  # another number of ranks has saved it
+    check(reader.open_job(), me.rank, "the state to go on from cannot be had")
+    return ReaderSource(me, reader, "job")

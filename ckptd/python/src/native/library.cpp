@@ -43,12 +43,6 @@ void open_library(const std::string& path) {
     if (const std::string_view version = found.bck_version(); series(version) != series(BANYAN_CKPT_VERSION))
         refuse(path, "it is release " + std::string(version) +
                          ", the package is " BANYAN_CKPT_VERSION ": install the package of that release");
-    find(handle, "bck_reader_open_job", found.bck_reader_open_job);
-    find(handle, "bck_seal_requested", found.bck_seal_requested);
-    find(handle, "bck_heartbeat", found.bck_heartbeat);
-    if (!find(handle, "bck_checkpoint_begin", found.bck_checkpoint_begin) ||
-        !find(handle, "bck_checkpoint_end", found.bck_checkpoint_end))
-        found.bck_checkpoint_begin = nullptr;
     opened = found;
     is_open = true;
 }

@@ -10,24 +10,19 @@
 
 namespace banyan::python {
 
-/// The functions of the C library. Those of the second list may be missing in an older one, and are nullptr.
+/// The functions of the C library.
 struct library {
 // clang-format off
 #define BANYAN_CKPT_NEEDED(F)                                                                                  \
     F(bck_init) F(bck_checkpoint_of) F(bck_reserve) F(bck_wait) F(bck_restart_query) F(bck_restart_into)       \
     F(bck_stat) F(bck_contents_step) F(bck_contents_size) F(bck_contents_at) F(bck_contents_free)              \
     F(bck_reader_open) F(bck_reader_step) F(bck_reader_world) F(bck_reader_stat) F(bck_reader_fill)            \
-    F(bck_reader_close) F(bck_finalize) F(bck_error) F(bck_version)
+    F(bck_reader_open_job) F(bck_reader_close) F(bck_checkpoint_begin) F(bck_checkpoint_end)                   \
+    F(bck_seal_requested) F(bck_heartbeat) F(bck_finalize) F(bck_error) F(bck_version)
 // clang-format on
 #define BANYAN_CKPT_MEMBER(name) decltype(&::name) name = nullptr;
     BANYAN_CKPT_NEEDED(BANYAN_CKPT_MEMBER)
 #undef BANYAN_CKPT_MEMBER
-    int (*bck_reader_open_job)(void* state, bck_reader** reader) = nullptr;
-    int (*bck_seal_requested)() = nullptr;
-    int (*bck_heartbeat)(std::uint64_t step, int phase) = nullptr;
-    int (*bck_checkpoint_begin)(std::uint64_t step, const bck_tensor* tensors, std::size_t count,
-                                void* stream) = nullptr;
-    int (*bck_checkpoint_end)() = nullptr;
 };
 
 /// Opens `path`, once for the process. Throws Python's ImportError, which names the file, where it is not

@@ -65,11 +65,6 @@ said save(std::uint64_t step, const py::regions& what) {
     return of(unlocked([&] { return py::lib().bck_checkpoint_of(step, what.data(), what.size()); }));
 }
 
-int seal_requested() { return py::lib().bck_seal_requested ? py::lib().bck_seal_requested() : 0; }
-int heartbeat(std::uint64_t step, int phase) {
-    return py::lib().bck_heartbeat ? py::lib().bck_heartbeat(step, phase) : 0;
-}
-
 void add_regions(nb::module_& m) {
     nb::class_<py::regions>(m, "Regions")
         .def(nb::init<>())
@@ -101,12 +96,12 @@ void add_regions(nb::module_& m) {
             },
             "step"_a, "stream"_a, nb::keep_alive<0, 1>());
     nb::class_<py::pending>(m, "Pending")
-        .def("wait",
+        .def("end",
              [](py::pending& p) {
                  py::answer a;
                  {
                      nb::gil_scoped_release released;
-                     a = p.wait();
+                     a = p.end();
                  }
                  return of(a);
              })
@@ -165,9 +160,10 @@ NB_MODULE(_native, m) {
             return of(unlocked([&] { return py::lib().bck_wait(step, level, timeout_ms); }));
         },
         "step"_a, "level"_a, "timeout_ms"_a);
-    m.def("has_job_reader", [] { return py::lib().bck_reader_open_job != nullptr; });
-    m.def("seal_requested", &seal_requested);
-    m.def("heartbeat", &heartbeat, "step"_a, "phase"_a);
+    m.def("seal_requested", [] { return py::lib().bck_seal_requested() == 1; });
+    m.def(
+        "heartbeat", [](std::uint64_t step, std::uint32_t phase) { py::lib().bck_heartbeat(step, phase); },
+        "step"_a, "phase"_a);
     m.def(
         "finalize",
         [](bool drain) { return of(unlocked([&] { return py::lib().bck_finalize(drain ? 1 : 0); })); },

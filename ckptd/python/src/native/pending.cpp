@@ -5,36 +5,25 @@
 
 namespace banyan::python {
 
-// A library that copies by itself reads a GPU's memory on a stream of its own, which waits for `stream`. The
-// thread of another one is for the host's memory.
 pending::pending(std::uint64_t step, const regions& what, std::uintptr_t stream) : process_(::getpid()) {
-    if (lib().bck_checkpoint_begin) {
-        begun_ = answer_of(
-            lib().bck_checkpoint_begin(step, what.data(), what.size(), reinterpret_cast<void*>(stream)));
-        is_open_ = begun_.code == BCK_OK;
-        end_ = begun_;
-        return;
-    }
-    thread_ = std::thread(
-        [this, step, &what] { end_ = answer_of(lib().bck_checkpoint_of(step, what.data(), what.size())); });
+    begun_ = answer_of(
+        lib().bck_checkpoint_begin(step, what.data(), what.size(), reinterpret_cast<void*>(stream)));
+    is_open_ = begun_.code == BCK_OK;
+    ended_ = begun_;
 }
 
-// A child has its parent's object, but not the thread.
+// A forked child has its parent's object, and not the save.
 pending::~pending() {
-    if (process_ == ::getpid())
-        wait();
-    else if (thread_.joinable())
-        thread_.detach();
+    if (process_ == ::getpid()) end();
 }
 
-answer pending::wait() {
+answer pending::end() {
     if (process_ != ::getpid()) return {BCK_E_INVALID, "this save is the parent process's"};
     if (is_open_) {
         is_open_ = false;
-        end_ = answer_of(lib().bck_checkpoint_end());
+        ended_ = answer_of(lib().bck_checkpoint_end());
     }
-    if (thread_.joinable()) thread_.join();
-    return end_;
+    return ended_;
 }
 
 }  // namespace banyan::python

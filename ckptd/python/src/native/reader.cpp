@@ -36,7 +36,6 @@ answer reader::open(const std::string& dir, std::optional<std::uint64_t> step, r
 }
 
 answer reader::open_job(reader& into) {
-    if (!lib().bck_reader_open_job) return {BCK_E_INVALID, "this libbanyan_ckpt has no bck_reader_open_job"};
     bck_reader* found = nullptr;
     const auto said = answer_of(lib().bck_reader_open_job(nullptr, &found));
     into.of_.reset(found);
