@@ -4,7 +4,8 @@
 
 Usage: python_venv.py make            makes the environment where it is not there, or is not this one; prints nothing where it is
        python_venv.py ready           status 0 where it is
-       python_venv.py package FOLDER  installs banyan_ckpt there, for PYTHONPATH"""
+       python_venv.py package FOLDER  installs banyan_ckpt there, for PYTHONPATH
+       python_venv.py wheels FOLDER   makes wheels of banyan_ckpt there, for the Pythons of this host; prints those that it leaves out"""
 
 import fcntl
 import hashlib
@@ -82,11 +83,40 @@ def package(folder):
         if stamp.exists() and stamp.read_text() == now:
             return
         shutil.rmtree(folder, ignore_errors=True)
-        # The distribution's cmake and ninja, not a copy that comes first in the user's PATH.
-        environment = {**os.environ, "PATH": f"{HOME}/bin:/usr/bin:" + os.environ.get("PATH", "")}
         run(HOME / "bin" / "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check", "--no-build-isolation", "--no-deps",
-            "--no-index", "--target", folder, SOURCES[0], env=environment)
+            "--no-index", "--target", folder, SOURCES[0], env=build_environment())
         stamp.write_text(now)
+
+
+def build_environment():
+    """The distribution's cmake and ninja, not a copy that comes first in the user's PATH."""
+    return {**os.environ, "PATH": f"{HOME}/bin:/usr/bin:" + os.environ.get("PATH", "")}
+
+
+def wheels(folder):
+    """A wheel for each Python that is there: by the environment's tools for its own, by those that pip fetches for others. Raises Failed."""
+    make()
+    own = run(HOME / "bin" / "python", "-c", "import sys; print('%d.%d' % sys.version_info[:2])").strip()
+    common = ("wheel", "--quiet", "--no-input", "--disable-pip-version-check", "--no-deps", "--wheel-dir", folder)
+    run(HOME / "bin" / "pip", *common, "--no-build-isolation", "--no-index", SOURCES[0], env=build_environment())
+    # One wheel is for 3.12 and all later ones: the first that is there makes it.
+    for names in (("3.10",), ("3.11",), ("3.12", "3.13", "3.14")):
+        found = next((python for name in names if (python := interpreter(name))), None)
+        if own in names:
+            continue
+        if found is None:
+            print(f"left out: the wheel for Python {names[0]}{' and later' if len(names) > 1 else ''} (python{names[0]} is not installed)")
+        else:
+            run(found, "-m", "pip", *common, SOURCES[0], env={**os.environ, "PATH": "/usr/bin:" + os.environ.get("PATH", "")})
+
+
+def interpreter(version):
+    """One of that version, such as 3.12, or None: in the user's PATH, or of pyenv."""
+    known = [shutil.which(f"python{version}"), *sorted(Path("~/.pyenv/versions").expanduser().glob(f"{version}.*/bin/python{version}"))]
+    for python in known:  # a shim of pyenv's may stand for nothing
+        if python and subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode == 0:
+            return str(python)
+    return None
 
 
 def main():
@@ -98,6 +128,8 @@ def main():
             return 0 if is_ready() else 1
         elif len(words) == 2 and words[0] == "package":
             package(Path(words[1]).absolute())
+        elif len(words) == 2 and words[0] == "wheels":
+            wheels(Path(words[1]).absolute())
         else:
             print(__doc__, file=sys.stderr)
             return 2

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 BUILD = Path(os.environ.get("BANYAN_BUILD", Path(__file__).resolve().parents[2] / "build" / "demo"))
-OPEN, STEP, DETACH, SEAL_NOW, STATUS = 0x10, 0x11, 0x12, 0x19, 0x1A
+OPEN, STEP, DETACH, CLOSE, SEAL_NOW, STATUS = 0x10, 0x11, 0x12, 0x13, 0x19, 0x1A
 TOO_LONG = 60  # seconds: then something is broken
 _count = 0
 
