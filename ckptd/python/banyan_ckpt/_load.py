@@ -118,7 +118,9 @@ def saved_tree(source: Source) -> dict[str, Any]:
             raise Error(f"step {source.step} was written in format {found['format']} of this package, which reads {FORMAT}: update banyan-ckpt")
         values = iter(found["values"])
         tree = _rebuilt(found["tree"], values)
-    except (ValueError, KeyError, TypeError, IndexError, StopIteration, RecursionError) as error:
+    except Error:
+        raise
+    except (ValueError, LookupError, TypeError, StopIteration, RuntimeError, ImportError, AttributeError, OverflowError) as error:
         raise Error(f"the values of step {source.step} make no sense ({type(error).__name__}: {error})") from error
     if not isinstance(tree, dict):
         raise StateError("", source.rank, "was saved as no dictionary")
