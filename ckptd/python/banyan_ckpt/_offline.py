@@ -15,7 +15,7 @@ import torch
 
 from ._dcp_source import DcpSource
 from ._errors import INVALID, OK, Error, Outcome, StateError
-from ._plan import TREE, Plan
+from ._plan import TREE, Plan, at_path
 from ._session import SESSION, World
 from ._state import Expanded
 from ._tensors import is_dtensor
@@ -70,9 +70,7 @@ def _tensors(plan: Plan, what: Expanded, rank: int) -> dict[str, torch.Tensor]:
     """By the names of the plan; a tensor without a copy, DTensors as they are."""
     out: dict[str, torch.Tensor] = {}
     for name, path in zip(plan.keys, plan.paths, strict=True):
-        tensor: Any = what.tree
-        for key in path:
-            tensor = tensor[key]
+        tensor = at_path(what.tree, path)
         own = path[0] in what.own and not is_dtensor(tensor)
         out[f"rank{rank}/{name}" if own else name] = tensor.detach()
     text = bytearray(plan.text)

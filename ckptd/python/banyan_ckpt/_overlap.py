@@ -16,7 +16,7 @@ import torch
 
 from . import _native
 from ._errors import INVALID, OK, STALE, Outcome, StateError
-from ._plan import Plan
+from ._plan import Plan, at_path
 from ._save import answer_of, gpu_in_use, prepare, save_prepared
 from ._session import JOB, SESSION
 from ._state import Expanded, State
@@ -138,10 +138,7 @@ def _early_regions(plan: Plan, what: Expanded, optimizers: dict[str, torch.optim
         if path[0] in optimizers:
             is_late = len(path) > 1 and path[1] == "state"
         else:
-            at: Any = what.tree
-            for key in path:
-                at = at[key]
-            is_late = id(at) in late
+            is_late = id(at_path(what.tree, path)) in late
         if not is_late:
             out.append(region)
     return out

@@ -116,6 +116,12 @@ class Plan:
         return name
 
 
+def at_path(tree: Any, path: tuple[Any, ...]) -> Any:
+    for key in path:
+        tree = tree[key]
+    return tree
+
+
 def _find_tensors(at: Any, found: set[int]) -> bool:
     """Notes the containers that have a tensor somewhere in them."""
     if isinstance(at, torch.Tensor):

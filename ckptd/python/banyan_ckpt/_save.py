@@ -6,7 +6,7 @@ from __future__ import annotations
 import torch
 
 from ._errors import INVALID, NODAEMON, OK, STALE, Error, Outcome, StateError
-from ._plan import Plan, Plans
+from ._plan import Plan, Plans, at_path
 from ._session import DIRECTORY, JOB, OFF, SESSION, World, outcome, settle, world
 from ._state import Expanded, State, expand
 
@@ -67,6 +67,20 @@ def save_state(step: int, state: State) -> Outcome:
         return save_prepared(me, step, what, plan)
 
 
+def _moments_to_come(plan: Plan, what: Expanded, state: State) -> list[int]:
+    """The regions of the parameters of which an optimizer that has not stepped yet will have as much again, or twice. It is a guess by
+    the options' usual names, of memory alone."""
+    counts: dict[int, int] = {}
+    for part in state.values():
+        if isinstance(part, torch.optim.Optimizer) and not part.state:
+            for group in part.param_groups:
+                moments = len(group["betas"]) + bool(group.get("amsgrad")) if "betas" in group else int(bool(group.get("momentum")))
+                counts |= {id(p): moments for p in group["params"] if p.requires_grad}
+    if not any(counts.values()):
+        return []
+    return [region for region, path in enumerate(plan.paths) for _ in range(counts.get(id(at_path(what.tree, path)), 0))]
+
+
 def reserve_state(state: State) -> Outcome:
     with SESSION.lock:
         settle()
@@ -74,7 +88,7 @@ def reserve_state(state: State) -> Outcome:
         what = expand(state, me.rank)
         plan = PLANS.of(what, me.rank, me.world)
         try:
-            said = plan.native.reserve() if me.mode == JOB else (OK, "")
+            said = plan.native.reserve(_moments_to_come(plan, what, state)) if me.mode == JOB else (OK, "")
         finally:
             plan.native.clear()
         if said[0] == INVALID:

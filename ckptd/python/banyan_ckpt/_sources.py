@@ -112,12 +112,11 @@ class ReaderSource:
         self._me, self._reader = me, reader
         self._of_any: dict[str, Region] | None = None
         first = me.rank % self.world
-        for self.rank in (*range(first, self.world), *range(first)):
-            if (found := self._stat(self.rank)) is not None:
-                break
-        else:
+        order = (*range(first, self.world), *range(first))
+        found = next(((rank, its) for rank in order if (its := self._stat(rank)) is not None), None)
+        if found is None:
             raise Error(f"rank {me.rank}: no rank's part of step {self.step} is left", LAYOUT)
-        self._of_rank = found
+        self.rank, self._of_rank = found
         self.own = (self.rank, self.world) == (me.rank, me.world)
         self.tree = read_tree(self)
 

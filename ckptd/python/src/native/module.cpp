@@ -57,8 +57,10 @@ said_restart restart(const py::regions& into) {
     return {a.code, a.error, step, source};
 }
 
-said reserve(const py::regions& what) {
-    return of(unlocked([&] { return py::lib().bck_reserve(what.data(), what.size()); }));
+/// `again`: regions of which one more is to come, such as an optimizer's moments.
+said reserve(const py::regions& what, const std::vector<std::size_t>& again) {
+    const auto all = what.with_more(again);
+    return of(unlocked([&] { return py::lib().bck_reserve(all->data(), all->size()); }));
 }
 
 said save(std::uint64_t step, const py::regions& what) {
@@ -87,7 +89,10 @@ void add_regions(nb::module_& m) {
         .def("clear", &py::plan::clear)
         .def("set_tree", &py::plan::set_tree)
         .def("save", [](const py::plan& p, std::uint64_t step) { return save(step, p.list()); })
-        .def("reserve", [](const py::plan& p) { return reserve(p.list()); })
+        .def(
+            "reserve",
+            [](const py::plan& p, const std::vector<std::size_t>& again) { return reserve(p.list(), again); },
+            "again"_a)
         .def(
             "begin",
             [](const py::plan& p, std::uint64_t step, std::uintptr_t stream) {
@@ -146,13 +151,13 @@ void add_reader(nb::module_& m) {
 }  // namespace
 
 NB_MODULE(_native, m) {
+    nb::set_leak_warnings(false);  // the layouts that are known live until the interpreter's end
     m.attr("VERSION") = BANYAN_CKPT_VERSION;
     m.def("open_library", &py::open_library, "path"_a);
     m.def("init", &init, "job"_a.none(), "rank"_a, "world"_a);
     m.def("query", &query);
     m.def("contents", &contents);
     m.def("restart", &restart);
-    m.def("reserve", &reserve);
     m.def("save", &save, "step"_a, "regions"_a);
     m.def(
         "wait",

@@ -34,6 +34,18 @@ void regions::add(std::string name, std::string dtype, std::uint64_t bytes, exte
                      global ? numbers(e.offset) : nullptr});
 }
 
+std::unique_ptr<regions> regions::with_more(const std::vector<std::size_t>& again) const {
+    auto out = std::make_unique<regions>();
+    const auto take = [&](std::size_t i, const std::string& suffix) {
+        const auto& e = kept_.at(i);
+        out->add(e.name + suffix, e.dtype, list_[i].bytes, e.shape, {}, {},
+                 reinterpret_cast<std::uintptr_t>(list_[i].ptr));
+    };
+    for (std::size_t i = 0; i < list_.size(); ++i) take(i, "");
+    for (std::size_t i = 0; i < again.size(); ++i) take(again[i], "#" + std::to_string(i));
+    return out;
+}
+
 void regions::resize_bytes(std::size_t i, std::uint64_t bytes) {
     kept_[i].shape = {bytes};
     list_[i].bytes = bytes;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,6 +24,8 @@ class regions {
     std::size_t size() const { return list_.size(); }
     const bck_tensor* data() const { return list_.data(); }
     void place(std::size_t i, std::uintptr_t ptr) { list_[i].ptr = reinterpret_cast<void*>(ptr); }
+    /// The same and, under names of their own, these once more.
+    std::unique_ptr<regions> with_more(const std::vector<std::size_t>& again) const;
     /// Gives a one-dimensional U8 region another size.
     void resize_bytes(std::size_t i, std::uint64_t bytes);
 
