@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Which libbanyan_ckpt is opened, and what is said of one that does not fit."""
 
+import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -53,15 +55,27 @@ def test_the_library_beside_the_socket_is_taken(lab):
     environment = nodes.environment(7, 0, 1)
     library = environment.pop("BANYAN_LIB")
     beside = nodes.dir / "libbanyan_ckpt.so.0"
-    shutil.copy(library, beside)
+    if not beside.exists():
+        shutil.copy(library, beside)
     assert lab.rank(environment).run(opened) == ("opened", str(beside))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a mount needs root")
+def test_a_folder_from_which_nothing_is_run(lab):
+    library = lab.daemons().environment(7, 0, 1)["BANYAN_LIB"]
+    folder = lab.tmp / "run"
+    folder.mkdir()
+    code = "import banyan_ckpt as b, os\nb.init(rank=0, world=1)\nprint('opened', b._session.SESSION.library)"
+    words = f"mount -t tmpfs -o noexec none {folder} && cp {library} {folder}/libbanyan_ckpt.so.0 && exec {sys.executable} -c \"{code}\""
+    environment = {**os.environ, "BANYAN_JOB": "7", "BANYAN_CKPT_SOCKET": f"{folder}/n1.sock"}
+    done = subprocess.run(["unshare", "--mount", "sh", "-c", words], env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == f"opened {folder}/libbanyan_ckpt.so.0", done.stderr
 
 
 def without_torch():
     """Run by another Python process, which finds no torch."""
     code = ("import sys; sys.modules['torch'] = None\nimport banyan_ckpt as b\nb.init()\nprint(b.latest(), b.seal_requested(), b.heartbeat(1))\n"
             "try: b.save(1, {'a': 1})\nexcept ImportError as e: print('needs torch')\nprint(b.finish())")
-    import sys
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
