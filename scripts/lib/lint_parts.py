@@ -21,6 +21,7 @@ MAY_INCLUDE = {
     "ckptd": ["common"],
     "ckptd/agreement": [],
     "ckptd/client": ["common", "ckptd/protocol", "ckptd/buffers", "ckptd/store"],
+    "ckptd/python": ["ckptd/client"],  # its public header alone: the package is built without the rest
     "ckptd/protocol": ["common"],
     "ckptd/keeper": ["common"],
     "ckptd/buffers": ["common", "ckptd/keeper", "ckptd/protocol"],

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Checkpoints for PyTorch in the node's memory, outside the training process.
+
+    import banyan_ckpt as banyan
+
+    banyan.init()
+    state = {"model": model, "optimizer": optimizer, "loader": loader, "rng": banyan.Rng()}
+    loaded = banyan.load(state)
+    step = loaded.step + 1 if loaded else 0
+    while step < steps:
+        train()
+        banyan.save(step, state)
+        step += 1
+    banyan.finish()
+
+Calls may come from any thread; they take turns. Only calls named so talk to other ranks: none does a collective.
+"""
+
+import sys
+
+try:
+    from . import _native
+except ImportError as error:
+    raise ImportError(f"banyan_ckpt's native module does not load in Python {sys.version.split()[0]} ({error}): install the wheel of this "
+                      "Python (pip install --force-reinstall banyan-ckpt)") from error
+
+from ._calls import finish, heartbeat, latest, load, reserve, save, seal_requested, wait
+from ._errors import Error, Outcome, StateError
+from ._rng import Rng
+from ._session import World, init, world
+
+__version__ = _native.VERSION
+__all__ = ["Error", "Outcome", "Rng", "StateError", "World", "__version__", "finish", "heartbeat", "init", "latest", "load", "reserve", "save",
+           "seal_requested", "wait", "world"]

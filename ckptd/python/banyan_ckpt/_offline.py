@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Outside a banyan job: the same state in a directory, as torch.distributed.checkpoint writes it, one folder a step.
+
+What is each rank's own (values, random numbers, data loaders) has a name that begins with the rank. The newest two steps are kept."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ._dcp_source import DcpSource
+from ._errors import INVALID, OK, Error, Outcome, StateError
+from ._plan import TREE, Plan, at_path
+from ._session import SESSION, World
+from ._state import Expanded
+from ._tensors import is_dtensor
+
+KEEP = 2
+STEP = re.compile(r"step-(\d{12})")
+METADATA = ".metadata"  # written last
+
+
+def folder_of(directory: Path, step: int) -> Path:
+    return directory / f"step-{step:012d}"
+
+
+def steps_in(directory: Path) -> list[int]:
+    """The steps that were written to their end, the newest first."""
+    found = [STEP.fullmatch(entry.name) for entry in directory.iterdir()] if directory.is_dir() else []
+    return sorted((int(m[1]) for m in found if m and (directory / m[0] / METADATA).is_file()), reverse=True)
+
+
+def latest_step(me: World) -> int | None:
+    steps = steps_in(me.directory) if me.directory is not None else []
+    return steps[0] if steps else None
+
+
+def is_dcp(place: str | os.PathLike[str]) -> bool:
+    return bool(steps_in(Path(place))) or (Path(place) / METADATA).is_file()
+
+
+def open_dcp(me: World, place: str | os.PathLike[str], step: int | None) -> DcpSource | None:
+    """The step of the directory, by default the newest; None where there is none."""
+    directory = Path(place)
+    if (directory / METADATA).is_file():
+        raise Error(f"rank {me.rank}: {directory} is one step alone: name the directory that it lies in, and the step", INVALID)
+    steps = steps_in(directory)
+    if step is None and not steps:
+        return None
+    if step is not None and step not in steps:
+        raise Error(f"rank {me.rank}: {directory} has no step {step}; it has {', '.join(map(str, steps[:5])) or 'none'}", INVALID)
+    chosen = steps[0] if step is None else step
+    return DcpSource(me, folder_of(directory, chosen), chosen)
+
+
+def _is_distributed(me: World) -> bool:
+    ready = torch.distributed.is_available() and torch.distributed.is_initialized()
+    if me.world > 1 and not ready:
+        raise Error(f"rank {me.rank} of {me.world}: outside a banyan job the ranks write to the directory together: "
+                    "torch.distributed.init_process_group() comes first", INVALID)
+    return ready
+
+
+def _tensors(plan: Plan, what: Expanded, rank: int) -> dict[str, torch.Tensor]:
+    """By the names of the plan; a tensor without a copy, DTensors as they are."""
+    out: dict[str, torch.Tensor] = {}
+    for name, path in zip(plan.keys, plan.paths, strict=True):
+        tensor = at_path(what.tree, path)
+        own = path[0] in what.own and not is_dtensor(tensor)
+        out[f"rank{rank}/{name}" if own else name] = tensor.detach()
+    text = bytearray(plan.text)
+    out[f"rank{rank}/{TREE}"] = torch.frombuffer(text, dtype=torch.uint8)
+    return out
+
+
+def save_to_directory(me: World, step: int, plan: Plan, what: Expanded) -> Outcome:
+    """Blocks until the step is written. Trouble with the directory is a returned outcome."""
+    from torch.distributed.checkpoint import DefaultSavePlanner, FileSystemWriter, save
+    assert me.directory is not None
+    if step <= SESSION.saved_step:
+        raise StateError("", me.rank, f"cannot be saved as step {step}: step {SESSION.saved_step} is saved already")
+    ready = _is_distributed(me)
+    if not SESSION.has_loaded and (newest := latest_step(me)) is not None:
+        raise Error(f"rank {me.rank}: save() before load(): {me.directory} has step {newest}. Call load() first, or name another directory")
+    try:
+        me.directory.mkdir(parents=True, exist_ok=True)
+        writer = FileSystemWriter(folder_of(me.directory, step), single_file_per_rank=True)
+        save(_tensors(plan, what, me.rank), storage_writer=writer, planner=DefaultSavePlanner(flatten_state_dict=False), no_dist=not ready)
+    except Exception as error:  # noqa: BLE001 DCP wraps what went wrong in exceptions of its own
+        return Outcome(step, -8, f"{me.directory} does not take it: {type(error).__name__}: {error}")
+    SESSION.saved_step = step
+    SESSION.has_loaded = True
+    if me.rank == 0:
+        for old in steps_in(me.directory)[KEEP:]:
+            shutil.rmtree(folder_of(me.directory, old), ignore_errors=True)
+    return Outcome(step, OK)

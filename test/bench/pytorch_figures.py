@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The figures of pytorch_bench.py, which runs this in the tests' Python environment. The argument is the file for them."""
+
+import json
+import os
+import signal
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import daemons
+import pytorch_ranks
+import ranks
+
+MB = 1 << 20
+SIZES = ((256, 1), (256, 2), (1024, 1), (1024, 2))
+PIECE_MB = 64
+
+
+def figure(name, value, unit, against="", goal=None):
+    return {"figure": name, "value": value, "unit": unit, "against": against, "goal": f"<= {goal}" if goal is not None else "",
+            "holds": value <= goal if goal is not None else None}
+
+
+class Job:
+    """A job of one node, with ranks that end with it."""
+
+    def __init__(self, nodes, number, count, **more):
+        nodes.open(number, count, [1], buffers=2, **more)
+        self.nodes, self.number, self.count, self.starts = nodes, number, count, 0
+        self.ranks = None
+
+    def start(self):
+        if self.ranks:
+            self.ranks.kill()
+            self.starts += 1
+            self.nodes.begin(self.number, self.starts, [1])
+        self.ranks = ranks.Ranks(self.nodes, self.number, self.count, [1])
+        return self.ranks
+
+    def end(self):
+        self.ranks.kill()
+        daemons.ask(self.nodes.socket(1), daemons.CLOSE, {"job": self.number})
+
+
+def saves(nodes, number, size, count):
+    """Copies and saves of all ranks at once, in turn, in three jobs; a time is the slowest rank's of a round."""
+    first, copies, later = [], [], []
+    for attempt in range(3):
+        job = Job(nodes, 10 * number + attempt, count)
+        try:
+            all_ranks = job.start()
+            all_ranks.run(pytorch_ranks.begin, size * MB)
+            first.append(max(all_ranks.run(pytorch_ranks.save)))
+            for _ in range(4):
+                all_ranks.run(pytorch_ranks.settle)
+                copies.append(max(all_ranks.run(pytorch_ranks.copy)))
+                later.append(max(all_ranks.run(pytorch_ranks.save)))
+        finally:
+            job.end()
+    copy, save = statistics.median(copies), statistics.median(later)
+    what = f"{size} MB, {count} rank{'s' if count > 1 else ''}"
+    return [figure(f"save, {what}", save / copy, "copies", f"copy {copy * 1e3:.0f} ms", 1.1),
+            figure(f"first save, {what}", statistics.median(first) / save, "later saves", f"save {save * 1e3:.0f} ms", 1.2)]
+
+
+def many(nodes, number):
+    job = Job(nodes, number, 1)
+    try:
+        rank = job.start()[0]
+        rank.run(pytorch_ranks.begin_many, 10_000)
+        beyond = min(rank.run(pytorch_ranks.many) for _ in range(9))  # a time, not a ratio: what else the machine does only adds
+        return [figure("save of 10,000 tensors, beyond the copy", beyond * 1e3, "ms", goal=10)]
+    finally:
+        job.end()
+
+
+def overlapped(nodes, number):
+    job = Job(nodes, number, 1)
+    try:
+        rank = job.start()[0]
+        first = rank.run(pytorch_ranks.begin_training, 256 * MB)
+        later = statistics.median(rank.run(pytorch_ranks.save_settled) for _ in range(5))
+        found = {kind: [] for kind in ("none", "blocking", "overlap")}
+        for _ in range(7):
+            for kind, times in found.items():
+                times.append(rank.run(pytorch_ranks.step, kind))
+        base = statistics.median(found["none"])
+        return [figure("first save of a new training", first / later, "later saves", f"save {later * 1e3:.0f} ms", 1.2)] + \
+               [figure(f"step with a save at each, {kind}", statistics.median(found[kind]) / base, "steps without",
+                       f"step {base * 1e3:.0f} ms") for kind in ("blocking", "overlap")]
+    finally:
+        job.end()
+
+
+def peaks(nodes, number):
+    """What lies beside the state at the worst moment of a load."""
+    out = []
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        directory = Path(folder, "out")
+        directory.mkdir(mode=0o777)
+        job = Job(nodes, number, 1, directory=directory, flush=1)
+        try:
+            job.start().run(pytorch_ranks.begin_peak, PIECE_MB * MB)
+            for kind, place in (("the job", None), ("a directory", directory)):
+                beside = max(job.start().run(pytorch_ranks.peak, PIECE_MB * MB, place))
+                out.append(figure(f"load from {kind}: memory beside the state", beside / MB, "MB", f"a piece of {PIECE_MB} MB", PIECE_MB * 1.1))
+        finally:
+            job.end()
+    return out
+
+
+def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the daemons end with us
+    nodes, figures, began = daemons.Daemons(1), [], time.monotonic()
+    try:
+        for number, (size, count) in enumerate(SIZES):
+            figures += saves(nodes, 1 + number, size, count)
+        figures += many(nodes, 60) + overlapped(nodes, 61) + peaks(nodes, 62)
+    finally:
+        nodes.stop()
+    Path(sys.argv[1]).write_text(json.dumps(figures, indent=1) + "\n")
+    print(f"{time.monotonic() - began:.0f} s", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
