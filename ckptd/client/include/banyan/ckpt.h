@@ -78,7 +78,10 @@ BCK_API int bck_init(const char* job, int rank, int world);
  * leading "__"). `dtype` as safetensors writes it: F64 F32 F16 BF16 C64 I64 I32 I16 I8 U64 U32 U16 U8 BOOL
  * F8_E4M3 F8_E5M2 F8_E8M0 F8_E4M3FNUZ F8_E5M2FNUZ (what has less than a byte for an element is saved as U8);
  * `shape` has `ndim` (0 to 16) extents whose product times the element's size must be `bytes`. The same
- * name again replaces the region. Regions are listed in the order in which their names first came. */
+ * name again replaces the region. Regions are listed in the order in which their names first came. A region
+ * is memory without gaps, row by row: of a tensor that lies otherwise give a copy. One of no bytes (an extent
+ * of 0) is saved by its name and shape; `ptr` may be NULL. Two names may be the same memory, as tied weights
+ * are: it is saved under each, and what is brought last stays in it. */
 BCK_API int bck_protect(const char* name, void* ptr, size_t bytes, const char* dtype, const uint64_t* shape,
                         int ndim);
 
@@ -86,11 +89,11 @@ BCK_API int bck_protect(const char* name, void* ptr, size_t bytes, const char* d
 BCK_API int bck_protect_bytes(const char* name, void* ptr, size_t bytes);
 
 /* The same for a region that is a part of a larger tensor: `global_shape` is the tensor's, `offset` where in
- * it the region begins, both with `ndim` extents. It is written into the checkpoint, so that a program with
- * another number of ranks can put the tensor together; and bck_restart refuses a piece that was saved as
- * another one (BCK_E_LAYOUT). A whole tensor is a piece, too. In a job with --train-min-dp a rank may begin
- * with what a rank of another data parallel group has saved: only with regions of which both say that they
- * are the same piece. */
+ * it the region begins, both with `ndim` extents. It is written into the checkpoint, so that another number
+ * of ranks can put the tensor together (bck_restart, bck_reader_fill). A whole tensor is a piece, too. What
+ * several ranks say is the same piece is the same to the library: storage may have one of them, and a rank
+ * may begin with what another one has saved. bck_restart refuses a piece that this rank has saved as another
+ * one (BCK_E_LAYOUT). */
 BCK_API int bck_protect_piece(const char* name, void* ptr, size_t bytes, const char* dtype,
                               const uint64_t* shape, int ndim, const uint64_t* global_shape,
                               const uint64_t* offset);
