@@ -22,6 +22,7 @@ function(banyan_portable target)
   if(BANYAN_ZIG)
     # CMake calls what it knows as a compiler by a launcher; this one calls Zig in its place.
     execute_process(COMMAND ${BANYAN_ZIG} version OUTPUT_VARIABLE BANYAN_ZIG_VERSION OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+    execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-libgcc-file-name OUTPUT_VARIABLE BANYAN_LIBGCC OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
     set(BANYAN_ZIG_TARGET ${CMAKE_SYSTEM_PROCESSOR}-linux-gnu.${BANYAN_GLIBC})
     list(JOIN banyan_launcher " " BANYAN_ZIG_LAUNCHER)
     configure_file(${CMAKE_SOURCE_DIR}/cmake/zig-clang++.in ${CMAKE_BINARY_DIR}/zig-clang++ @ONLY USE_SOURCE_PERMISSIONS)

@@ -48,6 +48,11 @@ class Library(unittest.TestCase):
                 self.assertEqual(library, "GLIBC")
                 self.assertLessEqual(tuple(map(int, version.split("."))), OLDEST)
 
+    def test_copies_by_the_c_library(self):
+        """Whose memcpy is written for the processor that it finds."""
+        asked = {word.split("@")[0] for word in re.findall(r" UND (\S+)", readelf("--dyn-syms"))}
+        self.assertLessEqual({"memcpy", "memmove", "memset", "memcmp", "strlen"}, asked)
+
     def test_gives_what_the_header_says(self):
         words = [line.split() for line in readelf("--dyn-syms").splitlines()]
         given = {word[7].split("@")[0] for word in words if len(word) > 7 and word[6] not in ("UND", "ABS", "Ndx")}
