@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 #include <iterator>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -24,6 +25,10 @@ block block_of(const region& r) { return {r.part->begin, r.shape}; }
 std::string extents(const std::vector<std::uint64_t>& of) { return fmt::format("[{}]", fmt::join(of, ",")); }
 
 }  // namespace
+
+step_reader::step_reader(std::unique_ptr<step_source> from) : from_(std::move(from)) {
+    for (std::uint32_t rank = 0; rank < world(); ++rank) unread_.insert(unread_.end(), rank);
+}
 
 result<const shard_file*> step_reader::shard(std::uint32_t rank) {
     if (rank >= world())
@@ -120,23 +125,34 @@ result<image_contents> step_reader::read_contents(const shard_file& of) {
     return has;
 }
 
-result<const std::vector<step_reader::piece>*> step_reader::pieces_of(const std::string& name) {
-    static const std::vector<piece> none;
-    if (!tensors_) {
-        std::unordered_map<std::string, std::vector<piece>> made;
-        for (std::uint32_t rank = 0; rank < world(); ++rank) {
-            const auto has = contents(rank);
-            if (!has && has.error().code == errc::not_found) continue;  // others may have the same parts
-            if (!has) return std::unexpected(has.error());
-            BANYAN_TRY(const auto* of, shard(rank));
-            if (of->pieces_in) continue;
-            for (const auto& r : (*has)->regions)
-                if (r.part) made[r.name].push_back({rank, &r});
-        }
-        tensors_ = std::move(made);
+// Of the ranks that nobody has looked at yet the one nearest to where `wanted` lies in its tensor, as ranks
+// divide one from the first to the last: most often it has all, and no other header is read.
+std::optional<std::uint32_t> step_reader::next_to(const region& wanted) const {
+    if (unread_.empty()) return std::nullopt;
+    double at = 0, of = 1;
+    for (std::size_t i = 0; i < wanted.shape.size(); ++i) {
+        const auto extent = static_cast<double>(wanted.part->global_shape[i]);
+        at = at * extent + static_cast<double>(wanted.part->begin[i]);
+        of *= extent;
     }
-    const auto found = tensors_->find(name);
-    return found == tensors_->end() ? &none : &found->second;
+    const auto guess = static_cast<std::uint32_t>(of > 0 ? at / of * world() : 0);
+    const auto behind = unread_.lower_bound(guess);
+    if (behind == unread_.begin()) return *behind;
+    const auto before = std::prev(behind);
+    if (behind == unread_.end()) return *before;
+    return *behind - guess <= guess - *before ? *behind : *before;
+}
+
+result<void> step_reader::read_pieces(std::uint32_t rank) {
+    unread_.erase(rank);
+    const auto of = shard(rank);
+    if (!of && of.error().code == errc::not_found) return {};  // others may have the same parts
+    if (!of) return std::unexpected(of.error());
+    if ((*of)->pieces_in) return {};
+    BANYAN_TRY(const auto* has, contents(rank));
+    for (const auto& r : has->regions)
+        if (r.part) tensors_[r.name].push_back({rank, &r});
+    return {};
 }
 
 result<void> step_reader::fill(const region& wanted, std::uint32_t rank, std::span<std::byte> into) {
@@ -155,12 +171,18 @@ result<void> step_reader::fill_part(const region& wanted, std::span<std::byte> i
     const auto about = [&](const std::string& what) {
         return fail(errc::conflict, fmt::format("tensor \"{}\" {}", printable(wanted.name), what));
     };
-    BANYAN_TRY(const auto* pieces, pieces_of(wanted.name));
-    if (pieces->empty()) return about(fmt::format("is not in step {}", step()));
     const auto to = block_of(wanted);
     std::vector<block> missing;
     if (volume(to) != 0) missing.push_back(to);
-    for (const auto& one : *pieces) {
+    const auto& pieces = tensors_[wanted.name];
+    for (std::size_t i = 0;; ++i) {
+        while (i == pieces.size()) {
+            const auto rank = next_to(wanted);
+            if (!rank) break;
+            BANYAN_CHECK(read_pieces(*rank));
+        }
+        if (i == pieces.size()) break;
+        const auto& one = pieces[i];
         if (one.of->dtype != wanted.dtype || one.of->part->global_shape != wanted.part->global_shape)
             return about(fmt::format("is {} {} in step {}, not {} {}", one.of->dtype,
                                      extents(one.of->part->global_shape), step(), wanted.dtype,
@@ -176,9 +198,10 @@ result<void> step_reader::fill_part(const region& wanted, std::span<std::byte> i
             std::ranges::move(without(m, *shared), std::back_inserter(left));
         }
         missing = std::move(left);
+        if (missing.empty()) return {};
         if (missing.size() > most_missing) return about("lies in too many parts");
     }
-    if (missing.empty()) return {};
+    if (pieces.empty()) return about(fmt::format("is not in step {}", step()));
     return about(fmt::format("has no part at {} in step {}: no rank saved it", extents(missing.front().begin),
                              step()));
 }

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -23,7 +24,7 @@ namespace banyan::ckpt {
 /// Not thread-safe.
 class step_reader {
   public:
-    explicit step_reader(std::unique_ptr<step_source> from) : from_(std::move(from)) {}
+    explicit step_reader(std::unique_ptr<step_source> from);
 
     std::uint64_t step() const { return from_->step(); }
     std::uint32_t world() const { return from_->world(); }
@@ -51,13 +52,15 @@ class step_reader {
     result<void> load(const shard_file& of, std::size_t chunk, std::span<std::byte> into);
     result<const kept_chunk*> kept(const shard_file& of, std::size_t chunk, std::size_t bytes);
     result<image_contents> read_contents(const shard_file& of);
-    result<const std::vector<piece>*> pieces_of(const std::string& name);
+    std::optional<std::uint32_t> next_to(const region& wanted) const;
+    result<void> read_pieces(std::uint32_t rank);
     result<void> fill_part(const region& wanted, std::span<std::byte> into);
     result<void> copy(const piece& from, const block& to, const block& shared, std::span<std::byte> into);
 
     std::unique_ptr<step_source> from_;
     std::map<std::uint32_t, std::unique_ptr<image_contents>> contents_;
-    std::optional<std::unordered_map<std::string, std::vector<piece>>> tensors_;
+    std::set<std::uint32_t> unread_;  ///< ranks whose parts are in no list yet
+    std::unordered_map<std::string, std::vector<piece>> tensors_;
     std::list<kept_chunk> kept_;  ///< the last ones used, the newest first
 };
 
