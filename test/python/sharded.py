@@ -27,7 +27,7 @@ def group(kept, store):
     dist.init_process_group("gloo", init_method=f"file://{store}", rank=kept["rank"], world_size=kept["world"])
 
 
-def begin(kept, store, seed=0, directory=None, world_of_one=False):
+def begin(kept, store, seed=0, directory=None):
     from torch.distributed.fsdp import fully_shard
     group(kept, store)
     torch.manual_seed(seed)
@@ -40,7 +40,7 @@ def begin(kept, store, seed=0, directory=None, world_of_one=False):
     return None if loaded is None else (loaded.step, loaded.own, loaded.rank, loaded.world)
 
 
-def go_on(kept, steps):
+def go_on(kept, steps, overlap=False):
     losses = []
     model, optimizer = kept["state"]["model"], kept["state"]["optimizer"]
     for _ in range(steps):
@@ -49,7 +49,7 @@ def go_on(kept, steps):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        saved = banyan.save(kept["next"], kept["state"])
+        saved = banyan.save(kept["next"], kept["state"], overlap=overlap)
         assert saved, saved
         losses.append(loss.item())
         kept["next"] += 1

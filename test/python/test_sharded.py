@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """FSDP2's sharded state: the same world, another one from storage, and outside of any job."""
 
+import pytest
 import sharded
 import torch
 
 import banyan_ckpt as banyan
 
 
-def test_same_world_from_memory(lab):
+@pytest.mark.parametrize("overlap", [False, True])
+def test_same_world_from_memory(lab, overlap):
     nodes = lab.daemons(2)
     nodes.open(7)
     first = lab.ranks(nodes, 7)
     assert first.run(sharded.begin, lab.tmp / "a") == [None, None]
-    first.run(sharded.go_on, 2)
+    first.run(sharded.go_on, 2, overlap)
     assert first.run(sharded.wait, "memory") == ["step 1: ok"] * 2
     expected = first.run(sharded.whole)
     first.kill()

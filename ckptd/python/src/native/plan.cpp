@@ -64,13 +64,6 @@ constexpr std::size_t page = 4096;
 plan::plan(nb::type_object tensor, nb::object sharded)
     : tensor_(std::move(tensor)), sharded_(std::move(sharded)) {}
 
-void plan::add_dict(nb::type_object cls, nb::tuple keys) {
-    nodes_.push_back({kind::dict, std::move(cls), keys, {}, keys.size()});
-}
-void plan::add_sequence(nb::type_object cls, std::size_t count) {
-    nodes_.push_back({kind::sequence, std::move(cls), {}, {}, count});
-}
-void plan::add_value() { nodes_.push_back({kind::value, {}, {}, {}, 0}); }
 void plan::add_tensor(std::size_t region, nb::object dtype, nb::object shape, nb::object spec) {
     if (region >= regions_.size()) throw std::out_of_range("there is no such region");
     const bool is_complex = nb::cast<bool>(dtype.attr("is_complex"));

@@ -24,9 +24,13 @@ class plan {
     plan(nanobind::type_object tensor, nanobind::object sharded);
 
     // The walk, in its order: a container, then what is in it.
-    void add_dict(nanobind::type_object cls, nanobind::tuple keys);
-    void add_sequence(nanobind::type_object cls, std::size_t count);
-    void add_value();
+    void add_dict(nanobind::type_object cls, nanobind::tuple keys) {
+        nodes_.push_back({kind::dict, std::move(cls), keys, {}, keys.size()});
+    }
+    void add_sequence(nanobind::type_object cls, std::size_t count) {
+        nodes_.push_back({kind::sequence, std::move(cls), {}, {}, count});
+    }
+    void add_value() { nodes_.push_back({kind::value, {}, {}, {}, 0}); }
     /// A tensor in region `region`, whose local part has this dtype and shape. `spec`: a DTensor's, else
     /// None.
     void add_tensor(std::size_t region, nanobind::object dtype, nanobind::object shape,
@@ -37,7 +41,7 @@ class plan {
     void add_tree(std::string name);
 
     /// Compares `state` with the plan, and takes the tensors' addresses: the values that are no tensors, in
-    /// their order, or None where anything differs. `early`: keeps the tensors for early().
+    /// their order, or None where anything differs.
     nanobind::object match(nanobind::handle state);
     /// The local tensors of the last match, by region; they are kept until clear().
     nanobind::list tensors() const;
