@@ -13,7 +13,7 @@
         step += 1
     banyan.finish()
 
-Calls may come from any thread; they take turns. Only calls named so talk to other ranks: none does a collective.
+Calls may come from any thread; they take turns. None does a collective; load() and latest() wait until every rank can have its state.
 """
 
 import sys
@@ -25,10 +25,10 @@ except ImportError as error:
                       "Python (pip install --force-reinstall banyan-ckpt)") from error
 
 from ._calls import finish, heartbeat, latest, load, reserve, save, seal_requested, wait
-from ._errors import Error, Outcome, StateError
+from ._errors import Error, Loaded, Outcome, StateError
 from ._rng import Rng
 from ._session import World, init, world
 
 __version__ = _native.VERSION
-__all__ = ["Error", "Outcome", "Rng", "StateError", "World", "__version__", "finish", "heartbeat", "init", "latest", "load", "reserve", "save",
+__all__ = ["Error", "Loaded", "Outcome", "Rng", "StateError", "World", "__version__", "finish", "heartbeat", "init", "latest", "load", "reserve", "save",
            "seal_requested", "wait", "world"]

@@ -4,14 +4,11 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import _native
-from ._errors import INVALID, NODAEMON, NOTFOUND, OK, Error, Outcome, StateError
+from ._errors import INVALID, NODAEMON, NOTFOUND, OK, Error, Loaded, Outcome, StateError
 from ._session import DIRECTORY, JOB, SESSION, in_job, outcome, settle, world
-
-if TYPE_CHECKING:
-    from ._load import Loaded
 
 LEVELS = {"sealed": 0, "memory": 1, "replicated": 2, "durable": 3}
 

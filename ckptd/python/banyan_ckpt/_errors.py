@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 # The codes of <banyan/ckpt.h>.
 OK = 0
@@ -56,3 +57,18 @@ class Outcome:
 
     def __str__(self) -> str:
         return f"step {self.step}: ok" if self else f"step {self.step}: {_WORDS.get(self.code, self.code)}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What load() has brought. `own` is False where it was saved by another number of ranks: then the values, random numbers and data
+    loaders are those of rank `rank` of `world`. `missing` and `unused` name what the step has not, and what was not asked for."""
+
+    step: int
+    source: str
+    rank: int
+    world: int
+    own: bool
+    state: dict[str, Any] = field(repr=False)
+    missing: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass, field
 from typing import Any
 
 from . import _native
 from ._bind import Binder, Saved
-from ._errors import INVALID, NODAEMON, Error, StateError
+from ._errors import INVALID, NODAEMON, Error, Loaded, StateError
 from ._fill import fill_all
 from ._plan import FORMAT
 from ._save import reserve_state
@@ -18,21 +17,6 @@ from ._session import DIRECTORY, JOB, OFF, SESSION, World, open_library, settle,
 from ._sources import Source, open_directory, open_job
 from ._state import State, check_state
 from ._tree import decode
-
-
-@dataclass(frozen=True)
-class Loaded:
-    """What load() has brought. `own` is False where it was saved by another number of ranks: then the values, random numbers and data
-    loaders are those of rank `rank` of `world`. `missing` and `unused` name what the step has not, and what was not asked for."""
-
-    step: int
-    source: str
-    rank: int
-    world: int
-    own: bool
-    state: dict[str, Any] = field(repr=False)
-    missing: tuple[str, ...] = ()
-    unused: tuple[str, ...] = ()
 
 
 def load_state(state: State | None, *, directory: str | os.PathLike[str] | None, step: int | None, strict: bool) -> Loaded | None:

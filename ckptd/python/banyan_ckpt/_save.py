@@ -7,7 +7,7 @@ import torch
 
 from ._errors import INVALID, NODAEMON, OK, STALE, Error, Outcome, StateError
 from ._plan import Plan, Plans, at_path
-from ._session import DIRECTORY, JOB, OFF, SESSION, World, outcome, settle, world
+from ._session import DIRECTORY, JOB, OFF, SESSION, World, outcome, say_where, settle, world
 from ._state import Expanded, State, expand
 
 PLANS = Plans()
@@ -52,6 +52,7 @@ def save_prepared(me: World, step: int, what: Expanded, plan: Plan) -> Outcome:
     try:
         if me.mode == JOB:
             return answer_of(step, plan.native.save(step), me.rank)
+        say_where(me)
         if me.mode == DIRECTORY:
             from ._offline import save_to_directory
             return save_to_directory(me, step, plan, what)

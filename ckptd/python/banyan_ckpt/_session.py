@@ -115,13 +115,17 @@ def init(job: str | None = None, rank: int | None = None, world: int | None = No
             code, error = _native.init(me.job or None, me.rank, me.world)
             if code == INVALID:
                 raise Error(f"rank {me.rank}: {error}", code)
-        elif me.mode == OFF:
-            SESSION.say_once(f"this node has no checkpoints: {os.environ['BANYAN_CKPT_OFF']}")
-        elif me.mode == DIRECTORY:
-            SESSION.say_once(f"no banyan job here: saves go to {me.directory} and block until they are written")
-        else:
-            SESSION.say_once("no banyan job here, and init() was given no directory: saves go nowhere")
         return me
+
+
+def say_where(me: World) -> None:
+    """Where saves go that do not go to a daemon, once."""
+    if me.mode == OFF:
+        SESSION.say_once(f"this node has no checkpoints: {os.environ['BANYAN_CKPT_OFF']}")
+    elif me.mode == DIRECTORY:
+        SESSION.say_once(f"no banyan job here: saves go to {me.directory} and block until they are written")
+    elif me.mode == NOWHERE:
+        SESSION.say_once("no banyan job here, and init() was given no directory: saves go nowhere")
 
 
 def world() -> World:
