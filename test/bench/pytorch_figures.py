@@ -42,7 +42,7 @@ class Job:
 
     def end(self):
         self.ranks.kill()
-        daemons.ask(self.nodes.socket(1), daemons.CLOSE, {"job": self.number})
+        self.nodes.close(self.number, 1)
 
 
 def saves(nodes, number, size, count):

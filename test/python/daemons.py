@@ -118,6 +118,11 @@ class Daemons:
         answer = ask(self.socket(node), DETACH, {"job": job})
         assert "error" not in answer, answer
 
+    def close(self, job, node):
+        """Nothing of the job is left in this node's memory."""
+        answer = ask(self.socket(node), CLOSE, {"job": job})
+        assert "error" not in answer, answer
+
     def session(self, node, job):
         found = [s for s in self.status(node)["sessions"] if s["job"] == job]
         return found[0] if found else None
