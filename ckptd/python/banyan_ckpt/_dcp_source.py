@@ -53,7 +53,7 @@ class _Unpickler(pickle.Unpickler):
 
 class _Reader(FileSystemReader):
     def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
-        with open(self._get_metadata_path(), "rb") as file:
+        with open(Path(self.path) / ".metadata", "rb") as file:
             metadata = _Unpickler(file).load()
         if not isinstance(metadata, Metadata):
             raise pickle.UnpicklingError("it holds no checkpoint's metadata")

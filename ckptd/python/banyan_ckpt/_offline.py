@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -58,12 +59,10 @@ def open_dcp(me: World, place: str | os.PathLike[str], step: int | None) -> DcpS
     return DcpSource(me, folder_of(directory, chosen), chosen)
 
 
-def _is_distributed(me: World) -> bool:
-    ready = torch.distributed.is_available() and torch.distributed.is_initialized()
-    if me.world > 1 and not ready:
+def _check_group(me: World) -> None:
+    if me.world > 1 and not (torch.distributed.is_available() and torch.distributed.is_initialized()):
         raise Error(f"rank {me.rank} of {me.world}: outside a banyan job the ranks write to the directory together: "
                     "torch.distributed.init_process_group() comes first", INVALID)
-    return ready
 
 
 def _tensors(plan: Plan, what: Expanded, rank: int) -> dict[str, torch.Tensor]:
@@ -84,13 +83,15 @@ def save_to_directory(me: World, step: int, plan: Plan, what: Expanded) -> Outco
     assert me.directory is not None
     if step <= SESSION.saved_step:
         raise StateError("", me.rank, f"cannot be saved as step {step}: step {SESSION.saved_step} is saved already")
-    ready = _is_distributed(me)
+    _check_group(me)
     if not SESSION.has_loaded and (newest := latest_step(me)) is not None:
         raise Error(f"rank {me.rank}: save() before load(): {me.directory} has step {newest}. Call load() first, or name another directory")
     try:
         me.directory.mkdir(parents=True, exist_ok=True)
         writer = FileSystemWriter(folder_of(me.directory, step), single_file_per_rank=True)
-        save(_tensors(plan, what, me.rank), storage_writer=writer, planner=DefaultSavePlanner(flatten_state_dict=False), no_dist=not ready)
+        with warnings.catch_warnings():  # that there is no process group is known, and fine
+            warnings.simplefilter("ignore")
+            save(_tensors(plan, what, me.rank), storage_writer=writer, planner=DefaultSavePlanner(flatten_state_dict=False))
     except Exception as error:  # noqa: BLE001 DCP wraps what went wrong in exceptions of its own
         return Outcome(step, -8, f"{me.directory} does not take it: {type(error).__name__}: {error}")
     SESSION.saved_step = step
