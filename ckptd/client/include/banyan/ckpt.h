@@ -180,9 +180,10 @@ BCK_API int bck_wait(uint64_t step, int level, int timeout_ms);
  * that there is none. No region need be protected for it. */
 BCK_API int bck_restart_query(uint64_t* step);
 
-/* What the step holds that bck_restart would bring to this rank. BCK_E_LAYOUT: another number of ranks has
- * saved it, so that none of it is this rank's own (bck_reader_open_job). No region need be protected for it:
- * memory for them may be made after it. */
+/* What the step holds that bck_restart would bring to this rank; in a job with --train-min-dp that may be
+ * what another rank has saved, whose state is the same. BCK_E_LAYOUT: another number of ranks has saved the
+ * step, and none of it is this rank's (bck_reader_open_job). No region need be protected for it: memory for
+ * them may be made after it. */
 typedef struct bck_contents bck_contents;
 
 /* One region of it. What is pointed to belongs to the bck_contents. */
