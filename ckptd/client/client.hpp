@@ -45,7 +45,6 @@ class unlocked_client {
         std::uint64_t step = 0;
         std::size_t buffer = 0;
         std::uint64_t bytes = 0;
-        std::uint64_t answers = 0;      ///< so many requests to save
         region_table* table = nullptr;  ///< until the next call that brings regions along
     };
     /// What a step's number may not be.
@@ -58,7 +57,9 @@ class unlocked_client {
     int free_buffer();
 
     // restoring.cpp
-    outcome ask_for_state(bool test, nlohmann::json* reply, const region_table& into);
+    outcome ask_for_state(bool test, nlohmann::json* reply, const region_table& into,
+                          bool takes_nothing = false);
+    outcome ask_for_shard(const region_table& table, nlohmann::json* reply);
     /// Of one who saves and has never asked: whether there is a state that would be lost by it.
     outcome ask_before_saving();
     outcome find(std::uint64_t* step, nlohmann::json* reply);

@@ -98,6 +98,7 @@ outcome client::protect(const bck_tensor& region) {
 outcome client::unprotect(const char* name) {
     std::unique_lock<std::mutex> turn;
     if (auto r = take_turn(turn); r.code != 0) return r;
+    if (begun_) return check_step(0);  // its memory is being read
     return regions_.withdraw(name);
 }
 

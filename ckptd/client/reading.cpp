@@ -26,6 +26,21 @@ outcome fill(step_reader& from, std::uint32_t rank, const region& wanted, const 
     return {};
 }
 
+// Nothing is filled before all is known to be there.
+outcome fill_from_others(step_reader& from, const region_table& into) {
+    for (std::size_t i = 0; i < into.size(); ++i) {
+        const auto& r = into.at(i);
+        if (!r.part && r.bytes != 0)
+            return {BCK_E_LAYOUT,
+                    fmt::format("step {} is of {} ranks, and region \"{}\" does not say which part of which "
+                                "tensor it is (bck_protect_piece)",
+                                from.step(), from.world(), printable(r.name))};
+        if (r.part)
+            if (auto there = from.has(r); !there) return unread(there.error());
+    }
+    return fill_all(from, 0, into);
+}
+
 }  // namespace
 
 // Never BCK_E_NOTFOUND, after which a training would begin anew.
@@ -49,19 +64,21 @@ outcome fill_all(step_reader& from, std::uint32_t rank, const region_table& into
 
 outcome fill_in_any_world(step_reader& from, std::uint32_t rank, std::uint32_t world,
                           const region_table& into) {
-    if (from.world() == world) return fill_all(from, rank, into);
-    for (std::size_t i = 0; i < into.size(); ++i)
-        if (const auto& r = into.at(i); !r.part && r.bytes != 0)
-            return {BCK_E_LAYOUT,
-                    fmt::format("step {} is of {} ranks, and region \"{}\" does not say which part of "
-                                "which tensor it is (bck_protect_piece)",
-                                from.step(), from.world(), printable(r.name))};
-    return fill_all(from, 0, into);
+    if (from.world() != world) return fill_from_others(from, into);
+    const auto own = from.contents(rank);
+    if (!own && own.error().code != errc::not_found) return unread(own.error());
+    std::vector<std::uint64_t> offsets;
+    if (own)
+        if (auto found = into.find_in(**own, &offsets); found.code != 0) return found;
+    return fill_all(from, rank, into);
 }
 
-result<job_step::description> job_step::described(const nlohmann::json& reply, std::uint32_t world) {
+result<job_step::description> job_step::described(const nlohmann::json& reply, std::uint64_t job,
+                                                  std::uint32_t world) {
     const json_fields in(reply);
     description out;
+    out.job = job;
+    BANYAN_CHECK(in.may("key_generation", out.generation));
     BANYAN_TRY(out.step, in.number("step", max_step));
     out.world = world;
     BANYAN_CHECK(in.may("world", out.world));
@@ -69,17 +86,28 @@ result<job_step::description> job_step::described(const nlohmann::json& reply, s
     return out;
 }
 
+nlohmann::json job_step::question_about(std::uint32_t rank) const {
+    return {{"rank", rank}, {"key_generation", what_.generation}, {"step", what_.step}};
+}
+
+job_step::saver job_step::saved_by() const { return {what_.job, what_.generation}; }
+
 result<step_source*> job_step::stored() {
     if (stored_) return stored_.get();
-    BANYAN_TRY(stored_, open_stored_step(what_.dir, what_.step));
-    if (stored_->world() == what_.world) return stored_.get();
-    const auto found = std::exchange(stored_, nullptr)->world();
-    return fail(errc::conflict, fmt::format("step {} in {} is of {} ranks, not {}", what_.step, what_.dir,
-                                            found, what_.world));
+    BANYAN_TRY(auto found, open_stored_step(what_.dir, what_.step));
+    // A step of that number may be another one: of an older round, or of a job before this one.
+    const auto by = found->saved_by();
+    const bool is_it = what_.generation != 0 ? by.job == what_.job && by.generation == what_.generation
+                                             : by.job != what_.job;
+    if (!is_it || found->world() != what_.world)
+        return fail(errc::conflict, fmt::format("step {} in {} is not the one from which the ranks began",
+                                                what_.step, what_.dir));
+    stored_ = std::move(found);
+    return stored_.get();
 }
 
 result<job_step::known> job_step::look(std::uint32_t rank) {
-    BANYAN_TRY(const auto said, ask_(message::look, {{"rank", rank}}, {}));
+    BANYAN_TRY(const auto said, ask_(message::look, question_about(rank), {}));
     const json_fields in(said);
     known out;
     out.file.rank = rank;
@@ -115,7 +143,9 @@ result<void> job_step::read(const shard_file& of, std::size_t chunk, std::span<s
         BANYAN_TRY(auto* const from, stored());
         return from->read(of, chunk, into);
     }
-    const nlohmann::json meta{{"rank", of.rank}, {"chunk", chunk}, {"bytes", into.size()}};
+    auto meta = question_about(of.rank);
+    meta["chunk"] = chunk;
+    meta["bytes"] = into.size();
     BANYAN_TRY([[maybe_unused]] const auto said, ask_(message::read, meta, into));
     return {};
 }

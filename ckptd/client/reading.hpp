@@ -7,7 +7,7 @@
 #include <map>
 #include <memory>
 
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 
 #include "ckptd/client/outcome.hpp"
 #include "ckptd/client/regions.hpp"
@@ -34,16 +34,19 @@ class job_step final : public step_source {
     using question =
         std::function<result<nlohmann::json>(message, const nlohmann::json&, std::span<std::byte> into)>;
     struct description {
+        std::uint64_t job = 0;
         std::uint64_t step = 0;
+        std::uint64_t generation = 0;  ///< in which it was saved; 0: by another job
         std::uint32_t world = 0;
         std::string dir;  ///< empty: the job has none
     };
-    /// From the daemon's answer to a rank of a job of `world` ranks that asked for its state.
-    static result<description> described(const nlohmann::json& reply, std::uint32_t world);
+    /// From the daemon's answer to a rank of `job`, of `world` ranks, that asked for its state.
+    static result<description> described(const nlohmann::json& reply, std::uint64_t job, std::uint32_t world);
 
     job_step(description what, question ask) : what_(std::move(what)), ask_(std::move(ask)) {}
     std::uint64_t step() const override { return what_.step; }
     std::uint32_t world() const override { return what_.world; }
+    saver saved_by() const override;
     result<const shard_file*> shard(std::uint32_t rank) override;
     result<void> read(const shard_file& of, std::size_t chunk, std::span<std::byte> into) override;
     std::string name_of(std::uint32_t rank) const override;
@@ -53,6 +56,7 @@ class job_step final : public step_source {
         shard_file file;
         bool is_anywhere = true, is_stored = false;
     };
+    nlohmann::json question_about(std::uint32_t rank) const;
     result<known> look(std::uint32_t rank);
     result<step_source*> stored();
 

@@ -15,6 +15,7 @@ namespace banyan::ckpt {
 namespace {
 
 constexpr std::chrono::minutes restore_timeout{10};  // until all ranks can have their state
+constexpr int most_rounds = 16;                      // that other ranks begin while this one takes its state
 constexpr std::chrono::minutes answer_timeout{2};    // one answer; the daemon may have to fill a buffer first
 
 outcome read(std::span<const std::byte> image, std::uint64_t step, std::uint32_t rank,
@@ -113,7 +114,8 @@ outcome unlocked_client::ask_before_saving() {
 }
 
 // No rank gets its state before all can. Rank 0 says what is waited for, once for each reason.
-outcome unlocked_client::ask_for_state(bool test, nlohmann::json* reply, const region_table& into) {
+outcome unlocked_client::ask_for_state(bool test, nlohmann::json* reply, const region_table& into,
+                                       bool takes_nothing) {
     // Until a rank waits for its state the daemon brings that into memory of its own, and copies it later: so
     // it is asked first, and the rank's mapping made ready while it works.
     const auto make_ready = [&] {
@@ -123,6 +125,7 @@ outcome unlocked_client::ask_for_state(bool test, nlohmann::json* reply, const r
     const auto until = clock::now() + restore_timeout;
     nlohmann::json meta = nlohmann::json::object();
     if (test) meta["test"] = true;
+    if (takes_nothing) meta["nothing"] = true;
     std::string said;
     for (;;) {
         if (auto asked = daemon_.ask(message::restore, meta, answer_timeout, reply, make_ready);
@@ -209,10 +212,13 @@ result<nlohmann::json> unlocked_client::ask_of_step(message type, const nlohmann
 outcome client::open_step(std::unique_ptr<step_source>* found) {
     std::unique_lock<std::mutex> turn;
     if (auto r = take_turn(turn); r.code != 0) return r;
+    if (past_.has_saved)
+        return {BCK_E_INVALID,
+                "this process has saved since: bck_reader_open_job comes before the first bck_checkpoint"};
     nlohmann::json reply;
     std::uint64_t step = 0;
     if (auto r = past_.heard(find(&step, &reply)); r.code != 0) return r;
-    auto what = job_step::described(reply, who_.world);
+    auto what = job_step::described(reply, who_.job, who_.world);
     if (!what) return unread(what.error());
     const auto in_turn = [this](message type, const nlohmann::json& meta,
                                 std::span<std::byte> into) -> result<nlohmann::json> {
@@ -227,7 +233,7 @@ outcome client::open_step(std::unique_ptr<step_source>* found) {
 }
 
 result<step_reader> unlocked_client::reader_of(const nlohmann::json& reply) {
-    BANYAN_TRY(auto what, job_step::described(reply, who_.world));
+    BANYAN_TRY(auto what, job_step::described(reply, who_.job, who_.world));
     return step_reader(std::make_unique<job_step>(
         std::move(what),
         [this](message type, const auto& meta, auto into) { return ask_of_step(type, meta, into); }));
@@ -276,17 +282,38 @@ outcome client::restart(std::uint64_t* step, int* source, given_regions given) {
     return past_.heard(bring(step, source, given));
 }
 
+// A step that holds more than the regions of `table` needs more room than they do; none of it who takes
+// nothing.
+outcome unlocked_client::ask_for_shard(const region_table& table, nlohmann::json* reply) {
+    if (table.size() == 0) return ask_for_state(false, reply, table, true);
+    if (!past_.has_saved) {
+        if (auto asked = ask_for_state(true, reply, table); asked.code != 0) return asked;
+        const auto bytes = json_fields(*reply).number("bytes", 1ull << 48).value_or(0);
+        if (auto r = daemon_.attach_for(bytes, false); r.code != 0) return r;
+    }
+    return ask_for_state(false, reply, table);
+}
+
 outcome unlocked_client::bring(std::uint64_t* step, int* source, const given_regions& given) {
     if (source) *source = BCK_FROM_NONE;
     region_table* table = nullptr;
     if (auto r = ready(given, &table, true); r.code != 0) return r;
     nlohmann::json reply;
-    if (auto asked = ask_for_state(false, &reply, *table); asked.code != 0) return asked;
-    const auto found = json_fields(reply).number("step", max_step);
-    if (!found) return {BCK_E_NOTFOUND, "there is no complete checkpoint of this job"};
-    // The round is entered, but until its state is brought this process does not train in it.
-    past_.must_restart = past_.must_restart || std::exchange(past_.has_saved, false);
-    if (auto taken = take_from(reply, *found, *table); taken.code != 0) return taken;
+    std::optional<std::uint64_t> found;
+    for (int round = 0;; ++round) {
+        if (auto asked = ask_for_shard(*table, &reply); asked.code != 0) return asked;
+        const auto step_there = json_fields(reply).number("step", max_step);
+        if (!step_there) return {BCK_E_NOTFOUND, "there is no complete checkpoint of this job"};
+        found = *step_there;
+        // The round is entered, but until its state is brought this process does not train in it.
+        past_.must_restart = past_.must_restart || std::exchange(past_.has_saved, false);
+        auto taken = take_from(reply, *found, *table);
+        if (taken.code == 0) break;
+        // Another rank has taken all back meanwhile: this one begins with them.
+        const bool is_over =
+            daemon_.link.attached() && daemon_.link.header().round.load() != daemon_.link.generation();
+        if (!is_over || round == most_rounds) return taken;
+    }
     past_.begin_from(*found);
     if (step) *step = *found;
     const auto from = json_fields(reply).text("source").value_or("");

@@ -223,7 +223,8 @@ outcome unlocked_client::begin_save(std::uint64_t step, const given_regions& giv
     }
     const auto chosen = static_cast<std::size_t>(buffer);
     begin_write(daemon_.link.header().buffer[chosen]);
-    *begun = {step, chosen, table->header().image_bytes, daemon_.link.header().seals_wanted.load(), table};
+    *begun = {step, chosen, table->header().image_bytes, table};
+    past_.seals_answered = daemon_.link.header().seals_wanted.load();
     return {};
 }
 
@@ -235,7 +236,6 @@ outcome unlocked_client::seal(const begun_save& begun) {
         if (auto r = daemon_.come_back(); r.code != 0) return r;
     past_.sealed = begun.step + 1;
     past_.saved = begun.step;
-    past_.seals_answered = begun.answers;
     past_.has_saved = true;
     past_.has_begun = true;
     daemon_.tell_warning();

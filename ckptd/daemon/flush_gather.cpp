@@ -39,6 +39,13 @@ std::map<std::string, std::uint32_t> alike_in(const flush_state& f) {
     return out;
 }
 
+// Whoever writes a file, and how late: it has the same bytes.
+void put_alike(json& order, const std::map<std::string, std::uint32_t>& alike) {
+    if (alike.empty()) return;
+    auto& out = order["alike"] = json::array();
+    for (const auto& [digest, rank] : alike) out.push_back({{"digest", digest}, {"rank", rank}});
+}
+
 // What a file leaves out is in the other rank's, in this step, too.
 bool all_pieces_are_there(const flush_state& f) {
     return std::ranges::all_of(f.files, [&](const auto& file) {
@@ -85,9 +92,7 @@ task<result<void>> flusher::gather_files(session_ptr s, std::string folder) {
     json order = header_of(*s);
     put_key(order, key);
     order["flush"] = folder;
-    const auto alike = s->flush.alike;
-    if (!alike.empty()) order["alike"] = json::array();
-    for (const auto& [digest, rank] : alike) order["alike"].push_back({{"digest", digest}, {"rank", rank}});
+    put_alike(order, s->flush.now->alike);
     constexpr int slow = 4;
     const auto began = clock::now();
     std::optional<clock::duration> most;  ///< until half of the nodes had answered
@@ -103,7 +108,7 @@ task<result<void>> flusher::gather_files(session_ptr s, std::string folder) {
     while (mine() && goes_on()) {
         if (clock::now() >= next) {
             peers_.broadcast(s, peer_message::flush, order);
-            core_.spawn(write_part(s, key, folder, alike));
+            core_.spawn(write_part(s, key, folder, s->flush.now->alike));
             next = clock::now() + order_again;
             s->flush.now->replaced.clear();
         }
@@ -173,13 +178,14 @@ std::vector<std::uint32_t> flusher::have_replaced(const session_ptr& s,
         }
         if (!flush.replaced.insert(slot).second) continue;
         if (buddy == s->slot) {
-            core_.spawn(write_part(s, flush.key, flush.folder, {}, slot));
+            core_.spawn(write_part(s, flush.key, flush.folder, flush.alike, slot));
             continue;
         }
         json order = header_of(*s);
         put_key(order, flush.key);
         order["flush"] = flush.folder;
         order["for"] = slot;
+        put_alike(order, flush.alike);
         peers_.tell_one(s, s->request.nodes[buddy], peer_message::flush, std::move(order));
     }
     return lost;

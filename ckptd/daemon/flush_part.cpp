@@ -45,15 +45,13 @@ result<written_file> write_one(const target& to, const shard_copy& c, std::span<
     // What cannot be read as a shard is written as it is.
     if (auto digest = digest_of_pieces(image)) out.digest = std::move(*digest);
     const auto lowest = to.alike.find(out.digest);
-    if (lowest == to.alike.end() || lowest->second >= c.rank) {
-        BANYAN_TRY(out.file, write_shard(to.user, to.dir, to.folder, c.key.step, c.rank, image, c.chunks,
-                                         written, to.writer));
-        return out;
-    }
-    BANYAN_TRY(const auto rest, without_pieces(image, c.chunks, to.job));
-    BANYAN_TRY(out.file, write_shard(to.user, to.dir, to.folder, c.key.step, c.rank, rest.image, rest.chunks,
-                                     written, to.writer));
-    out.file.pieces_in = lowest->second;
+    result<packed_shard> rest = fail(errc::exhausted, "");
+    if (lowest != to.alike.end() && lowest->second < c.rank) rest = without_pieces(image, c.chunks, to.job);
+    if (!rest && rest.error().code != errc::exhausted) return std::unexpected(rest.error());
+    BANYAN_TRY(out.file,
+               write_shard(to.user, to.dir, to.folder, c.key.step, c.rank, rest ? rest->image : image,
+                           rest ? rest->chunks : c.chunks, written, to.writer));
+    if (rest) out.file.pieces_in = lowest->second;
     return out;
 }
 

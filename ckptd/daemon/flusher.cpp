@@ -110,6 +110,7 @@ task<result<void>> flusher::flush_once(session_ptr s) {
         fresh.folder = *folder;
         fresh.files.resize(s->request.world);
         fresh.digests.resize(s->request.world);
+        fresh.alike = s->flush.alike;
         const auto turn = turn_of(*s, fresh.key);
         if (s->flush.newest_turn && turn > *s->flush.newest_turn)
             s->bytes.flushes_skipped += turn - *s->flush.newest_turn - 1;

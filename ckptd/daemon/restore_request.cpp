@@ -29,6 +29,7 @@ enum class filled {
 // pieces of that. None: it reads by name.
 void describe_step(const session& s, std::uint32_t rank, const copy_key& key, json& out) {
     out["step"] = key.step;
+    out["key_generation"] = key.generation;
     const auto& mine = s.ranks.at(rank);
     out["source"] = mine.source;
     if (!s.request.dir.empty()) out["dir"] = s.request.dir;
@@ -170,7 +171,9 @@ task<answer_meta> restorer::on_restore(client_ptr client, json meta) {
         out["waits"] = fmt::format("the ranks wait for their state: {}", what_is_waited_for(*s));
         co_return out;
     }
-    const auto key = s->agreed->rules().begun_from();
+    auto key = s->agreed->rules().begun_from();
+    // Who looks after it has saved would go back to what has become complete since.
+    if (test && s->ranks[rank].saved) key = std::max(key, s->committed);
     // Whoever only looks at what there is has not gone back to it.
     if (!test || !key) client->generation = s->ranks[rank].generation = s->generation;
     out["generation"] = client->generation;
@@ -179,7 +182,7 @@ task<answer_meta> restorer::on_restore(client_ptr client, json meta) {
     if (test) co_return out;
     s->ranks[rank].began = s->ranks[rank].process;
     core_.keep(s);
-    if (!key || s->ranks[rank].saved_by != 0) co_return out;
+    if (!key || s->ranks[rank].saved_by != 0 || meta.contains("nothing")) co_return out;
     // Another rank's, of more rows: nothing says that this one takes all of it.
     if (out.contains("of") && out["bytes"] > s->ranks[rank].buffer_bytes) co_return out;
     const auto generation = s->generation;

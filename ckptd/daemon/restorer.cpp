@@ -236,6 +236,7 @@ task<restorer::fetched> restorer::take_from_storage(session_ptr s, agreement::he
     struct stored {
         std::uint32_t saved_by = 0;  ///< ranks, where that is so
         shard_file file;
+        std::vector<shard_file> share;  ///< of the files, which are looked at all the same
     };
     const auto reads = fmt::format("step {} is read from {}, which gives nothing", what.key.step, dir);
     std::string damage;
@@ -249,21 +250,44 @@ task<restorer::fetched> restorer::take_from_storage(session_ptr s, agreement::he
             };
             BANYAN_TRY(const auto of, scan_step(user, dir, what.key.step, 0, keep));
             const bool has_equals = group != 0 && of.world % group == 0;
-            if (of.world != world && !has_equals) return stored{of.world, {}};
+            if (of.world != world && !has_equals) {
+                mine.saved_by = of.world;
+                const auto divide = [&](const shard_file& f) {
+                    if (f.rank % world == what.rank) mine.share.push_back(f);
+                };
+                BANYAN_CHECK(scan_step(user, dir, what.key.step, of.world, divide));
+                return mine;
+            }
             if (rank >= of.world) {
                 rank %= of.world;
                 BANYAN_CHECK(scan_step(user, dir, what.key.step, of.world, keep));
             }
-            if (mine.file.pieces_in) return stored{of.world, {}};
+            if (!mine.file.pieces_in) return mine;
+            mine.saved_by = of.world;
+            mine.share = {mine.file};
             return mine;
         };
         const auto found = co_await core_.storage.run(user.uid, look);
-        const auto* file = found ? &found->file : nullptr;
         result<void> done = found ? result<void>{} : std::unexpected(found.error());
+        const auto* file = found && found->saved_by == 0 ? &found->file : nullptr;
+        // The ranks read it by themselves: what is damaged is found before any of them goes.
         if (found && found->saved_by != 0) {
-            s->ranks[what.rank].saved_by = found->saved_by;
-            s->ranks[what.rank].source = "storage";
-            co_return fetched::done;
+            const auto check = [=, rank = what.rank, share = found->share, &io = core_.io]() -> result<void> {
+                std::size_t chunks = 0;
+                const auto gives = [&](std::span<const std::byte>) {
+                    asio::post(io, [s, rank, n = chunks++, reads] { s->hindered.gone_on(rank, n, reads); });
+                    return result<void>{};
+                };
+                for (const auto& f : share) BANYAN_CHECK(for_each_chunk(user, dir, what.key.step, f, gives));
+                return {};
+            };
+            done = co_await core_.storage.run(user.uid, check);
+            if (done && !s->closed) {
+                s->ranks[what.rank].saved_by = found->saved_by;
+                s->ranks[what.rank].source = "storage";
+                co_return fetched::done;
+            }
+            if (!done && done.error().code == errc::invalid_input) damage = done.error().what;
         }
         if (file) {
             auto copy = co_await room_for(s, what, file->bytes);

@@ -131,6 +131,7 @@ struct flush_state {
     std::string folder;
     std::vector<std::optional<shard_file>> files;
     std::vector<std::string> digests;  ///< of the ranks' parts of tensors (store/alike.hpp), by rank
+    std::map<std::string, std::uint32_t> alike;  ///< as the flush before has shown: all who write go by it
     std::uint32_t count = 0;
     std::set<std::string> answered;    ///< nodes, with files or with why there are none
     std::set<std::uint32_t> replaced;  ///< slots for which their buddies have been told to write, lately

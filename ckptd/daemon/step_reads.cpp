@@ -31,6 +31,11 @@ result<step_reads::wanted> step_reads::find(const client_ptr& client, const json
     if (!rules.has_begun() || !rules.begun_from())
         return fail(errc::conflict, "the ranks have begun from no step that could be read");
     wanted out{s, 0, *rules.begun_from(), nullptr};
+    BANYAN_TRY(const auto asked, get_key(meta));
+    if (asked != out.key)
+        return fail(errc::conflict,
+                    fmt::format("the ranks have gone back to step {} since step {} was opened", out.key.step,
+                                asked.step));
     BANYAN_TRY(out.rank, json_fields(meta).number("rank", max_world - 1));
     out.here = saved_here(*s, out.rank, out.key);
     return out;

@@ -18,6 +18,8 @@
 namespace banyan::ckpt {
 namespace {
 
+constexpr std::uint64_t most_packed = 64u << 20;
+
 // As it was when it was sealed: what is said of it stands for what is written.
 result<void> is_unchanged(std::span<const std::byte> image, const std::vector<std::uint32_t>& chunks,
                           std::uint64_t from, std::uint64_t bytes, std::set<std::size_t>& looked_at) {
@@ -39,8 +41,9 @@ result<std::string> digest_of_pieces(std::span<const std::byte> image) {
     std::vector<std::string> pieces;
     for (const auto& r : has.regions)
         if (r.part)
-            pieces.push_back(fmt::format("{} {} {} {} {}\n", r.name, r.dtype, fmt::join(r.shape, ","),
-                                         fmt::join(r.part->global_shape, ","),
+            // The name's length first: a name may hold anything.
+            pieces.push_back(fmt::format("{} {} {} {} {} {}\n", r.name.size(), r.name, r.dtype,
+                                         fmt::join(r.shape, ","), fmt::join(r.part->global_shape, ","),
                                          fmt::join(r.part->begin, ",")));
     if (pieces.empty()) return std::string();
     std::ranges::sort(pieces);
@@ -64,6 +67,10 @@ result<packed_shard> without_pieces(std::span<const std::byte> image,
     const auto from = rest;
     BANYAN_TRY(auto head, make_image_header(rest, job, has.rank, has.world));
     put_step(head.text.data() + head.step_at, has.step);
+    // Regions may share bytes in a header that its rank has spoilt since: their sum says nothing of the
+    // shard's.
+    if (head.image_bytes > std::min<std::uint64_t>(image.size() / 2, most_packed))
+        return fail(errc::exhausted, "too little of the shard is parts of tensors");
     packed_shard out;
     // On a page, so that it is written past the page cache.
     out.memory = {static_cast<std::byte*>(std::aligned_alloc(page_bytes, round_to_page(head.image_bytes))),

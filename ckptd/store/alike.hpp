@@ -25,6 +25,8 @@ struct packed_shard {
     std::unique_ptr<std::byte, void (*)(void*)> memory{nullptr, nullptr};
 };
 /// `chunks` are those of `image`: errc::conflict where what is read there is not as they say.
+/// errc::exhausted: what is left is more than half of the shard, or than 64 MiB, which are made for it; it is
+/// better written whole.
 result<packed_shard> without_pieces(std::span<const std::byte> image,
                                     const std::vector<std::uint32_t>& chunks, std::uint64_t job);
 

@@ -134,6 +134,7 @@ class stored_step final : public step_source {
     }
     std::uint64_t step() const override { return summary_.step; }
     std::uint32_t world() const override { return summary_.world; }
+    saver saved_by() const override { return {summary_.job, summary_.generation}; }
     result<const shard_file*> shard(std::uint32_t rank) override { return &files_.at(rank); }
     result<void> read(const shard_file& of, std::size_t chunk, std::span<std::byte> into) override {
         auto known = std::ranges::find(open_, of.rank, &std::pair<std::uint32_t, unique_fd>::first);

@@ -35,6 +35,8 @@ class step_reader {
     /// hold it. Without: from what this rank has saved under the name. errc::conflict: the step has none like
     /// it.
     result<void> fill(const region& wanted, std::uint32_t rank, std::span<std::byte> into);
+    /// Whether fill() would find all of a part. Reads headers alone.
+    result<void> has(const region& wanted) { return fill_part(wanted, {}); }
 
   private:
     struct piece {
@@ -54,6 +56,7 @@ class step_reader {
     result<image_contents> read_contents(const shard_file& of);
     std::optional<std::uint32_t> next_to(const region& wanted) const;
     result<void> read_pieces(std::uint32_t rank);
+    /// `into` empty: looks only.
     result<void> fill_part(const region& wanted, std::span<std::byte> into);
     result<void> copy(const piece& from, const block& to, const block& shared, std::span<std::byte> into);
 

@@ -21,6 +21,10 @@ class step_source {
     virtual std::uint64_t step() const = 0;
     /// Ranks that saved it.
     virtual std::uint32_t world() const = 0;
+    struct saver {
+        std::uint64_t job = 0, generation = 0;
+    };
+    virtual saver saved_by() const = 0;
     /// The shard of a rank below world(); null where nobody has it, though other ranks may have saved the
     /// same parts. It lives as long as this.
     virtual result<const shard_file*> shard(std::uint32_t rank) = 0;

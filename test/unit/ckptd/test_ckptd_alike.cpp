@@ -109,6 +109,22 @@ TEST_CASE("one copy of what ranks hold alike is stored", "[ckptd]") {
     all_begin_with(ranks, 4, "rows_restart");
 }
 
+TEST_CASE("a rank takes some of a step, or nothing, and goes on", "[ckptd]") {
+    cluster c({2, "", {}});
+    const auto dir = c.dir() + "/out";
+    CHECK(c.open(job(c, 7, dir)).empty());
+    auto ranks = begin(c, 7);
+    all_are(ask_all(ranks, "rows_restart"), not_restored(BCK_E_NOTFOUND));
+    save(ranks, 1);
+    end(c, 7, ranks);
+    CHECK(c.open(job(c, 8, dir)).empty());
+    ranks = start_ranks(c, 8, {1, 2}, 2, 100);
+    // Each has memory for 100 bytes, and the step more than a megabyte for it.
+    if (GENERATE(true, false)) all_are(ask_all(ranks, "into own:10007"), BCK_OK);
+    all_are(ask_all(ranks, "into"), restored_state{BCK_OK, 1, BCK_FROM_STORAGE, true});
+    all_are(ask_all(ranks, "save 2"), BCK_OK);
+}
+
 TEST_CASE("ranks that cease to hold the same lose nothing", "[ckptd]") {
     cluster c({2, "", {}});
     const auto dir = c.dir() + "/out";
@@ -143,13 +159,17 @@ TEST_CASE("a damaged copy is damaged for all who have their state there", "[ckpt
     save(ranks, 2);
     end(c, 7, ranks);
     {
-        std::fstream file(step_folder(dir, 2) + "/rank-000001.safetensors", std::ios::in | std::ios::out);
-        file.seekp(500'000);
+        // Rank 3's parts are in rank 1's file, and what is its own in its own.
+        const int rank = GENERATE(1, 3);
+        CAPTURE(rank);
+        std::fstream file(step_folder(dir, 2) + "/rank-00000" + std::to_string(rank) + ".safetensors",
+                          std::ios::in | std::ios::out);
+        file.seekp(rank == 1 ? 500'000 : 6'000);
         file.put('\x7f').put('\x7e');
     }
     CHECK(c.open(job(c, 8, dir)).empty());
     ranks = begin(c, 8);
-    // Rank 1's daemon finds it first: all begin with the step before.
+    // A rank's daemon finds it before any rank goes: all begin with the step before.
     all_begin_with(ranks, 1, "rows_restart");
 }
 

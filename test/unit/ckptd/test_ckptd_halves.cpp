@@ -70,6 +70,7 @@ TEST_CASE("a save in two halves is sealed by the second one", "[ckptd]") {
     CHECK(std::string(bck_error()).find("the save of step 1 has begun") != std::string::npos);
     CHECK(rank.begin(2) == BCK_E_INVALID);
     CHECK(bck_reserve(nullptr, 0) == BCK_E_INVALID);
+    CHECK(bck_unprotect("state") == BCK_E_INVALID);  // its memory is being read
     CHECK(bck_wait(1, BCK_SEALED, 0) == BCK_E_TIMEOUT);
     CHECK(c.session(1, 1)["committed"].is_null());
     rank.state.assign(bytes, 1);
@@ -160,6 +161,7 @@ TEST_CASE("a rank hears that somebody wants the job saved, until it has been", "
     REQUIRE(banyan::ckpt::seal_now(c.socket(1), 1, 5s));
     CHECK(bck_seal_requested() == 1);
     REQUIRE(rank.begin(2) == BCK_OK);
+    CHECK(bck_seal_requested() == 0);
     REQUIRE(banyan::ckpt::seal_now(c.socket(1), 0, 5s));  // while that is copied: it may lack what is wanted
     CHECK(bck_checkpoint_end() == BCK_OK);
     CHECK(bck_seal_requested() == 1);

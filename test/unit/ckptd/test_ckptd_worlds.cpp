@@ -3,6 +3,7 @@
 // A state that one number of ranks has saved, and another number goes on with: from storage, from memory, and
 // from both where the rest is lost.
 #include <csignal>
+#include <fstream>
 
 #include <catch2/catch.hpp>
 
@@ -126,6 +127,27 @@ TEST_CASE("a job with fewer nodes reads what they all had from memory", "[ckptd]
     ranks = begin(c, 7, {1, 2, 4, 3}, 1);
     all_begin_with(ranks, 2);
     save(ranks, "3", "2");
+}
+
+TEST_CASE("a damaged step is stepped over by another number of ranks, too", "[ckptd]") {
+    cluster c({2, "", {}});
+    const auto dir = c.dir() + "/out";
+    CHECK(c.open(job(c, 7, 2, 2, dir)).empty());
+    auto ranks = begin(c, 7, {1, 2}, 2);
+    all_are(ask_all(ranks, "rows_restart"), not_restored(BCK_E_NOTFOUND));
+    save(ranks, "1", "3");
+    save(ranks, "2", "3");
+    all_are(ask_all(ranks, "finalize 1"), BCK_OK);
+    end(ranks);
+    for (const int node : {1, 2}) REQUIRE(ckpt::session_detach(c.socket(node), 7, 5s));
+    {
+        std::fstream file(dir + "/step-000000000002/rank-000002.safetensors", std::ios::in | std::ios::out);
+        file.seekp(500'000);
+        file.put('\x7f').put('\x7e');
+    }
+    CHECK(c.open(job(c, 8, 1, 2, dir)).empty());
+    ranks = begin(c, 8, {1}, 2);
+    all_begin_with(ranks, 1);
 }
 
 TEST_CASE("what is lost of a state in parts is not made up", "[ckptd]") {

@@ -148,8 +148,8 @@ BCK_API int bck_reserve(const bck_tensor* tensors, size_t count);
  * called. bck_checkpoint and bck_checkpoint_of, which name no stream, wait for all that is queued on the GPU.
  * Codes as those of bck_checkpoint: begin's of whether there is a buffer, end's of the copy and the seal;
  * after any but BCK_OK the save is over, and skipped. Between the two bck_wait, bck_heartbeat and
- * bck_seal_requested may be called; another save of the state is BCK_E_INVALID, and bck_restart or
- * bck_finalize gives this one up. */
+ * bck_seal_requested may be called; another save of the state and bck_unprotect are BCK_E_INVALID, and
+ * bck_restart or bck_finalize gives this one up. */
 BCK_API int bck_checkpoint_begin(uint64_t step, const bck_tensor* tensors, size_t count, void* stream);
 BCK_API int bck_checkpoint_end(void);
 
@@ -214,7 +214,7 @@ BCK_API void bck_contents_free(bck_contents* contents); /* NULL is fine */
  * passed over (bck_stat names it). Of a step that another number of ranks has saved each region takes its
  * part of the tensor from whatever ranks saved that (bck_protect_piece; bck_reader_open_job is for the rest).
  * `step` and `source` (one of enum bck_source) may be NULL. On an error the regions may hold a part of it
- * only when the code is BCK_E_DEVICE, or the step is of another number of ranks. After BCK_E_LAYOUT, where a
+ * only when the code is BCK_E_DEVICE or BCK_E_REFUSED. After BCK_E_LAYOUT, where a
  * protected region is not in the step, or otherwise, nothing was brought: ask bck_stat, protect what is there
  * or give it to bck_restart_into, and call again. After any code but BCK_OK and BCK_E_NOTFOUND, also
  * BCK_E_NODAEMON and BCK_E_INVALID, the process saves nothing (BCK_E_STALE) until a later call gives it one
