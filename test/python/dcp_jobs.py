@@ -59,7 +59,9 @@ def train(kept, steps):
     losses = []
     for _ in range(steps):
         torch.manual_seed(kept["step"])  # the same batch in each world
-        loss = kept["run"](torch.randn(4, 7)).square().mean()
+        data = torch.randn(4, 7)
+        torch.rand(kept["rank"] + 1)  # and random numbers of the rank's own
+        loss = kept["run"](data).square().mean()
         kept["optimizer"].zero_grad()
         loss.backward()
         kept["optimizer"].step()
@@ -68,10 +70,10 @@ def train(kept, steps):
     return losses
 
 
-def state(kept):
-    """Model, optimizer, random numbers, and values of each kind."""
+def state(kept, of=None):
+    """Model, optimizer, random numbers (of rank `of`, by default this one), and values of each kind."""
     model, optimizer = get_state_dict(kept["model"], kept["optimizer"])
-    return {"model": model, "optimizer": optimizer, "rng": {"torch": torch.get_rng_state()}, "rank": kept["rank"],
+    return {"model": model, "optimizer": optimizer, "rng": {str(kept["rank"] if of is None else of): torch.get_rng_state()}, "rank": kept["rank"],
             "note": {"step": kept["step"], "none": None, "list": [1, 2.5, "three"], "tuple": (1, 2), "bytes": b"\0\1"}}
 
 
@@ -88,18 +90,19 @@ def save_behind(kept, step, alone):
     return str(writer.outcome)
 
 
-def load(kept, directory=None):
-    """Into other contents; the step, and the values."""
+def load(kept, old=None, directory=None):
+    """Into other contents, from `old` ranks; the step, and the values."""
     train(kept, 1)
     with torch.no_grad():
         for parameter in kept["model"].parameters():
             parameter.fill_(9)
-    into = state(kept)
+    of = kept["rank"] % (old or kept["world"])
+    into = state(kept, of)
     into["note"] = {"step": 0, "none": 0, "list": [0, 0, 0], "tuple": None, "bytes": None}
     reader = Reader(directory)
     dcp.load(into, storage_reader=reader)
     set_state_dict(kept["model"], kept["optimizer"], model_state_dict=into["model"], optim_state_dict=into["optimizer"])
-    torch.set_rng_state(into["rng"]["torch"])
+    torch.set_rng_state(into["rng"][str(of)])
     kept["step"] = into["note"]["step"]
     return reader.step, into["note"], into["rank"]
 
@@ -109,12 +112,16 @@ def bits(kept):
     from torch.distributed.checkpoint._nested_dict import flatten_state_dict
     out = {}
     for name, value in flatten_state_dict(state(kept))[0].items():
-        if isinstance(value, torch.Tensor):
+        if isinstance(value, torch.Tensor) and not name.startswith("rng"):
             whole = value.full_tensor() if hasattr(value, "full_tensor") else value
             out[name] = (str(whole.dtype), tuple(whole.shape), hashlib.sha256(whole.contiguous().view(-1).view(torch.uint8).numpy()).hexdigest())
-        elif name not in ("rank",):
+        elif name.startswith("note"):
             out[name] = repr(value)
     return json.dumps(out, sort_keys=True)
+
+
+def rng(kept):
+    return hashlib.sha256(torch.get_rng_state().numpy()).hexdigest()
 
 
 def wait(kept, step, level="memory"):

@@ -27,7 +27,7 @@ def test_the_same_layout_from_memory(lab, kind):
     first.run(dcp_jobs.train, 1)
     assert first.run(dcp_jobs.save, 3) == ["step 3: ok"] * 2
     assert first.run(dcp_jobs.wait, 3) == ["step 3: ok"] * 2
-    expected, on = first.run(dcp_jobs.bits), first.run(dcp_jobs.train, 2)
+    expected, rng, on = first.run(dcp_jobs.bits), first.run(dcp_jobs.rng), first.run(dcp_jobs.train, 2)
     first.kill()
     nodes.begin(7, 1)
     second = lab.ranks(nodes, 7)
@@ -35,6 +35,7 @@ def test_the_same_layout_from_memory(lab, kind):
     assert second.run(dcp_jobs.latest) == [3, 3]
     assert second.run(dcp_jobs.load) == [(3, NOTE, rank) for rank in range(2)]
     assert second.run(dcp_jobs.bits) == expected
+    assert second.run(dcp_jobs.rng) == rng and len(set(rng)) == 2
     assert second.run(dcp_jobs.train, 2) == on
     assert second.run(dcp_jobs.save, 5) == ["step 5: ok"] * 2
 

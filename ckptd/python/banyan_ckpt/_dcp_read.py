@@ -33,7 +33,8 @@ AT_ONCE = 64 << 20  # bytes of copies that may lie beside the state
 
 
 class Place(NamedTuple):
-    """Where a part of a tensor was saved, in elements of its dtype. `is_own`: a whole tensor of that rank alone, as for the library."""
+    """Where a part of a tensor was saved, in elements of its dtype. `is_own`: it is to come from that rank, which may have another there
+    than the others; else from whoever has it."""
 
     rank: int
     name: str
@@ -112,7 +113,7 @@ class Step:
             what = f"has no region {saved.name!r}" if region is None else f"is of a dtype that torch {torch.__version__} has not"
             raise Error(f"rank {self._rank}: {fqn} of rank {rank} in step {self.step} {what}", LAYOUT)
         whole, at, shape = (in_elements(of, saved.dtype, dtype) for of in (region.whole, region.offset or (0,) * len(region.shape), region.shape))
-        place = Place(rank, saved.name, dtype, whole, at, shape, region.global_shape is None)
+        place = Place(rank, saved.name, dtype, whole, at, shape, region.global_shape is None or rank == self._rank % self.world)
         known = self._metadata.setdefault(fqn, TensorStorageMetadata(TensorProperties(dtype), torch.Size(place.whole), []))
         index = MetadataIndex(fqn, torch.Size(place.offset))
         if not isinstance(known, TensorStorageMetadata) or known.size != place.whole or known.properties.dtype != dtype or index in self.places:
@@ -135,14 +136,14 @@ class Step:
             if not one.is_direct:
                 local = torch.empty(place.shape if place.is_own else local.shape, dtype=place.dtype, device=local.device)
                 copies.append((one, local))
-            piece = piece_at(local, place.whole, (0,) * local.dim() if place.is_own else one.offset)
+            piece = piece_at(local, place.whole, place.offset if place.is_own else one.offset)
             whole, at = (None, None) if place.is_own else (list(piece.global_shape), list(piece.offset))
             regions.add(place.name, piece.code, piece.bytes, list(piece.shape), whole, at, local.data_ptr())
         rank = batch[0].place.rank if batch[0].place.is_own else self._any_rank
         check(self.reader.fill(rank, regions), self._rank, f"step {self.step} cannot be loaded")
         for one, copy in copies:
-            for dim, (begin, extent) in enumerate(zip(one.offset, one.into.shape, strict=True)) if one.place.is_own else ():
-                copy = copy.narrow(dim, begin, extent)
+            for dim, begin in enumerate(one.offset) if one.place.is_own else ():
+                copy = copy.narrow(dim, begin - one.place.offset[dim], one.into.shape[dim])
             one.into.copy_(copy)
 
 
