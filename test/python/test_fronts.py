@@ -45,7 +45,7 @@ def ended(started, folder):
     assert codes == [0] * len(codes), [(folder / f"out{rank}").read_text()[-3000:] for rank in range(len(codes))]
 
 
-@pytest.mark.parametrize("program", ["train_lightning.py", "train_transformers.py", "train_torchtitan.py"])
+@pytest.mark.parametrize("program", ["train_lightning.py", "train_transformers.py", "train_torchtitan.py", "train_megatron.py"])
 def test_killed_and_gone_on(lab, program):
     left_alone, killed = lab.tmp / "alone", lab.tmp / "killed"
     ended(start(program, left_alone, [{"RANK": str(rank), "WORLD_SIZE": "2"} for rank in range(2)]), left_alone)

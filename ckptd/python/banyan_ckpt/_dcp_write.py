@@ -14,6 +14,7 @@ from torch.distributed.checkpoint._nested_dict import flatten_state_dict
 from torch.distributed.checkpoint.default_planner import create_default_local_save_plan
 from torch.distributed.checkpoint.metadata import Metadata, MetadataIndex, StorageMeta
 from torch.distributed.checkpoint.planner import SavePlan, SavePlanner, WriteItem, WriteItemType
+from torch.distributed.checkpoint.planner_helpers import _create_write_items
 from torch.distributed.checkpoint.staging import AsyncStager
 from torch.distributed.checkpoint.storage import StorageWriter, WriteResult
 from torch.distributed.checkpoint.utils import find_state_dict_object
@@ -65,9 +66,13 @@ def _mark(fqn: str, value: Any) -> Any:
     if is_dtensor(value):
         return fqn, value.dtype, value._local_tensor.shape, value._spec
     if isinstance(value, torch.Tensor):
-        # A ShardedTensor says in its metadata which shards there are.
-        return fqn, value.dtype, value.shape, None if type(value) in PLAIN or not hasattr(value, "metadata") else repr(value.metadata())
+        return (fqn, value.dtype, value.shape) if type(value) in PLAIN else [_item_mark(item) for item in _create_write_items(fqn, value)]
     return fqn
+
+
+def _item_mark(item: WriteItem) -> Any:
+    assert item.tensor_data is not None
+    return item.index, item.tensor_data.size, item.tensor_data.chunk.sizes, item.tensor_data.properties.dtype
 
 
 def step_of(checkpoint_id: str | os.PathLike[str] | int | None) -> int | None:
@@ -161,8 +166,7 @@ class Writer(StorageWriter, AsyncStager):
         items = [item for item in plan.items if item.type != WriteItemType.BYTE_IO]
         tensors = [planner.resolve_data(item) for item in items]
         keys = [item.index.fqn for item in self._values]
-        marks = [(item.index, item.tensor_data.size, item.tensor_data.chunk.sizes, tensor.dtype)  # type: ignore[union-attr]
-                 for item, tensor in zip(items, tensors, strict=True)] + keys
+        marks = [_item_mark(item) for item in items] + keys
         known = _recall(marks) or _learn(marks, items, tensors, keys)  # type: ignore[arg-type]
         values = [taken_from(planner, item, world().rank) for item in self._values]
         self._save(step, known.layout, tensors, values)  # type: ignore[arg-type]

@@ -76,6 +76,16 @@ class Reader(StorageReader):
             self._check_step(me, self._found.step)
             return self._found.metadata()
 
+    def peek(self) -> Metadata:
+        """What dcp.load would find. Nothing is loaded."""
+        with SESSION.lock:
+            before = SESSION.load_failed
+            try:
+                return self.read_metadata()
+            finally:
+                SESSION.load_failed = before
+                self._close()
+
     def _open_directory(self, me: World) -> _native.Reader:
         if self._directory is None:
             raise Error(f"rank {me.rank}: no banyan job here: name the directory that it wrote to, as in Reader(directory)", INVALID)

@@ -41,7 +41,8 @@ class _IO(TorchCheckpointIO):
 
     def load_checkpoint(self, path: Any, map_location: Any = None, weights_only: bool | None = None) -> dict[str, Any]:
         if str(path) != NEWEST:
-            return super().load_checkpoint(path, map_location, weights_only)
+            files: dict[str, Any] = super().load_checkpoint(path, map_location, weights_only)
+            return files
         if self.found is None:
             raise Error(f"ckpt_path={NEWEST!r} is what Checkpoints.newest() returns, once for a fit()", INVALID)
         found, self.found = self.found, None
