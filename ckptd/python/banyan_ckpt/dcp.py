@@ -27,6 +27,7 @@ from torch.distributed.checkpoint.storage import StorageReader
 from torch.futures import Future
 
 from . import _native
+from ._dcp_import import import_from
 from ._dcp_read import Step, Wanted
 from ._dcp_values import LoadPlanner, SavePlanner, give_to
 from ._dcp_write import Writer, step_of
@@ -34,7 +35,7 @@ from ._errors import INVALID, LAYOUT, NOTFOUND, REFUSED, Error
 from ._session import JOB, SESSION, World, open_library, settle, world
 from ._sources import check
 
-__all__ = ["LoadPlanner", "Reader", "SavePlanner", "Writer"]
+__all__ = ["LoadPlanner", "Reader", "SavePlanner", "Writer", "import_from"]
 
 
 class Reader(StorageReader):

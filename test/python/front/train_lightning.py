@@ -2,13 +2,14 @@
 """A small training with Lightning: DDP, dropout, a schedule, a shuffled loader in several epochs."""
 
 import logging
+import os
 import warnings
 
 warnings.filterwarnings("ignore")
 import lightning as L
 import torch
 from common import RANK, STEPS, WORLD, log
-from lightning.pytorch.plugins.environments import LightningEnvironment
+from lightning.pytorch.plugins.environments import LightningEnvironment, SLURMEnvironment
 from lightning.pytorch.strategies import DDPStrategy
 from torchdata.stateful_dataloader import StatefulDataLoader
 
@@ -39,9 +40,10 @@ class Note(L.Callback):
 
 L.seed_everything(3, verbose=False)
 checkpoints = Checkpoints()
+environment = SLURMEnvironment(auto_requeue=False) if "SLURM_JOB_ID" in os.environ else LightningEnvironment()
 data = torch.utils.data.TensorDataset(torch.randn(80, 8, generator=torch.Generator().manual_seed(1))[RANK::WORLD])
 trainer = L.Trainer(accelerator="cpu", devices=1, num_nodes=WORLD, strategy=DDPStrategy(process_group_backend="gloo", find_unused_parameters=True),
                     max_steps=STEPS, use_distributed_sampler=False, logger=False, enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
-                    callbacks=[checkpoints, Note()], plugins=[checkpoints.io, LightningEnvironment()])
+                    callbacks=[checkpoints, Note()], plugins=[checkpoints.io, environment])
 trainer.fit(Module(), StatefulDataLoader(data, batch_size=4, shuffle=True), ckpt_path=checkpoints.newest())
 print("ended", checkpoints.outcome)
