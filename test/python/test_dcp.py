@@ -156,3 +156,34 @@ def outside(kept):
     dcp.save({"t": torch.ones(1)}, storage_writer=writer)
     assert writer.outcome.code == -2
     return fails_at(kept, None)
+
+
+def one_that_cannot(kept):
+    """Rank 1 has what cannot be saved; both are told, and the next step is complete again."""
+    made = dcp_jobs.state(kept)
+    with pytest.raises(BaseException, match="rank 1: 'odd'"):
+        dcp.save({**made, "odd": Evil() if kept["rank"] else 0}, storage_writer=Writer(1))
+    return dcp_jobs.save(kept, 2), dcp_jobs.wait(kept, 2)
+
+
+def not_loaded(kept):
+    with pytest.raises(BaseException, match="cannot be had"):
+        dcp_jobs.load(kept)
+    with pytest.raises(BaseException, match="nothing is saved"):
+        dcp_jobs.save(kept, 9)
+
+
+def test_trouble_of_one_rank_is_told_to_all(lab):
+    nodes = lab.daemons(2)
+    nodes.open(7)
+    first = lab.ranks(nodes, 7)
+    first.run(dcp_jobs.make, lab.tmp / "a", "fsdp")
+    assert first.run(one_that_cannot) == [("step 2: ok", "step 2: ok")] * 2
+    first.kill()
+    nodes.begin(7, 1)
+    away = {**nodes.environment(7, 1, 2, 2), "BANYAN_CKPT_SOCKET": str(lab.tmp / "none.sock")}
+    pair = [lab.rank(nodes.environment(7, 0, 2, 1)), lab.rank(away)]
+    for function, *arguments in ((dcp_jobs.make, lab.tmp / "b", "fsdp"), (not_loaded,)):
+        for rank in pair:
+            rank.say(function, *arguments)
+        assert [rank.hear() for rank in pair] == [None, None]
