@@ -69,3 +69,40 @@ def test_killed_and_gone_on(lab, program):
         assert after[0]["step"] in (before[-1]["step"], before[-1]["step"] + 1, before[-1]["step"] + 2), "at most the step in flight is lost"
         assert {line["step"]: line["loss"] for line in found} == {line["step"]: line["loss"] for line in expected}
         assert len(after) >= 2 and all(line["saved"].endswith(": ok") for line in found), found
+
+
+def saved_model(kept):
+    """A Hugging Face model with tied weights, in storage; what it says of some tokens."""
+    import torch
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    import banyan_ckpt as banyan
+    banyan.init()
+    banyan.load(None)
+    torch.manual_seed(5)
+    kept["model"] = GPT2LMHeadModel(GPT2Config(vocab_size=50, n_positions=8, n_embd=16, n_layer=1, n_head=2)).eval()
+    assert banyan.save(1, {"model": kept["model"]}) and banyan.wait(1, "durable", 60)
+    return kept["model"](torch.arange(8)[None]).logits.tolist()
+
+
+def read_back(kept, target):
+    """Exported, read by transformers; and into a fresh model by import_from()."""
+    import torch
+    from transformers import GPT2LMHeadModel
+
+    from banyan_ckpt._export import export
+    from banyan_ckpt.dcp import import_from
+    kept["model"].config.save_pretrained(target.parent / "config")
+    export(target.parent / "out", target, "hf", part="model", config=target.parent / "config")
+    fresh = GPT2LMHeadModel(kept["model"].config).eval()
+    import_from(fresh.state_dict(), target)
+    return [model(torch.arange(8)[None]).logits.tolist() for model in (GPT2LMHeadModel.from_pretrained(target).eval(), fresh)]
+
+
+def test_a_hugging_face_model_and_back(lab):
+    nodes = lab.daemons()
+    (lab.tmp / "out").mkdir(mode=0o777)
+    nodes.open(7, directory=lab.tmp / "out", flush=1)
+    rank = lab.ranks(nodes, 7)[0]
+    expected = rank.run(saved_model)
+    assert rank.run(read_back, lab.tmp / "hf") == [expected] * 2
