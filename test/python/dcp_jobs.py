@@ -83,7 +83,7 @@ def save(kept, step):
     return str(writer.outcome)
 
 
-def save_behind(kept, step, alone):
+def save_behind(kept, step, alone=True):
     writer = Writer(step)
     future = dcp.async_save(state(kept), storage_writer=writer, no_dist=alone)
     future.result()

@@ -82,6 +82,32 @@ def test_values_and_odd_tensors(lab, planner):
     assert "missing" in missing and "Size mismatch" in other
 
 
+def one_writer(kept):
+    """What stage() has copied is not taken for the next save of the same writer."""
+    banyan.init()
+    writer = Writer(1)
+    writer.stage({"t": torch.ones(2), "n": 1})
+    writer.step = 2
+    dcp.save({"t": torch.zeros(2), "n": 2}, storage_writer=writer)
+    writer.step = 3
+    dcp.async_save({"t": torch.full((2,), 3.0)}, storage_writer=writer).result()
+    assert banyan.wait(3, timeout=30)
+    into = {"t": torch.ones(2)}
+    dcp.load(into, storage_reader=Reader())
+    writer.step = 4
+    dcp.save({"t": torch.full((2,), 4.0), "n": 4}, storage_writer=writer)
+    assert banyan.wait(4, timeout=30)
+    last = {"t": torch.ones(2), "n": 0}
+    dcp.load(last, storage_reader=Reader())
+    return into["t"].tolist(), last["t"].tolist(), last["n"]
+
+
+def test_one_writer_for_several_saves(lab):
+    nodes = lab.daemons()
+    nodes.open(7)
+    assert lab.ranks(nodes, 7)[0].run(one_writer) == ([3, 3], [4, 4], 4)
+
+
 class Evil:
     def __reduce__(self):
         return (open, ("/tmp/banyan-was-here", "w"))

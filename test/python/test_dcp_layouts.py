@@ -13,14 +13,16 @@ def begun(lab, nodes, kind, job=7, **layout):
     return first, first.run(dcp_jobs.bits)[0], first.run(dcp_jobs.rng)
 
 
-@pytest.mark.parametrize(("old", "new", "kind"), [(3, 5, "fsdp"), (8, 3, "fsdp"), (4, 2, "hsdp"), (2, 3, "ddp")])
-def test_another_number_of_ranks_from_storage(lab, old, new, kind):
+@pytest.mark.parametrize(("old", "new", "kind", "save"), [
+    (3, 5, "fsdp", dcp_jobs.save), (8, 3, "fsdp", dcp_jobs.save), (4, 2, "hsdp", dcp_jobs.save), (2, 3, "ddp", dcp_jobs.save),
+    (3, 2, "ddp", dcp_jobs.save_behind)])
+def test_another_number_of_ranks_from_storage(lab, old, new, kind, save):
     nodes = lab.daemons(2)
     out = lab.tmp / "out"
     out.mkdir(mode=0o777)
     nodes.open(7, old, [1], directory=out, flush=1)
     first, expected, rng = begun(lab, nodes, kind, per_node=old, over=[1])
-    assert first.run(dcp_jobs.save, 2) == ["step 2: ok"] * old
+    assert first.run(save, 2) == ["step 2: ok"] * old
     assert first.run(dcp_jobs.wait, 2, "durable") == ["step 2: ok"] * old
     assert first.run(dcp_jobs.finish) == ["step 2: ok"] * old
     on = first.run(dcp_jobs.train, 1)[0]

@@ -45,6 +45,7 @@ _known: list[_Known] = []
 
 
 def _recall(marks: list[Any]) -> _Known | None:
+    marks = [world(), *marks]
     for i, known in enumerate(_known):
         if known.marks == marks:
             _known.insert(0, _known.pop(i))
@@ -56,7 +57,7 @@ def _learn(marks: list[Any], items: list[WriteItem], tensors: Sequence[torch.Ten
     me = world()
     parts = [Part(item.index.fqn, tensor, tuple(item.tensor_data.size), tuple(item.tensor_data.chunk.offsets))
              for item, tensor in zip(items, tensors, strict=True) if item.tensor_data is not None]
-    known = _Known(marks, items, keys, Layout(parts, keys, me.rank, me.world))
+    known = _Known([me, *marks], items, keys, Layout(parts, keys, me.rank, me.world))
     _known[:] = [known, *_known[:KEPT - 1]]
     return known
 
@@ -121,7 +122,7 @@ class Writer(StorageWriter, AsyncStager):
         return plans
 
     def write_data(self, plan: SavePlan, planner: SavePlanner) -> Future[list[WriteResult]]:
-        if self._staged is None:
+        if self._staged is None or plan.items or self._values:  # else stage() has left nothing
             self._write(plan, planner)
         self._staged = None
         done: Future[list[WriteResult]] = Future()
