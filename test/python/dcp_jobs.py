@@ -23,7 +23,7 @@ class Net(torch.nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.first, self.second = torch.nn.Linear(7, 13), torch.nn.Linear(13, 1)
+        self.first, self.second = torch.nn.Linear(7, 14), torch.nn.Linear(14, 1)
         self.register_buffer("seen", torch.zeros((), dtype=torch.int64))
 
     def forward(self, x):
@@ -38,7 +38,7 @@ def group(kept, store):
 
 
 def make(kept, store, kind, seed=0):
-    """kind: fsdp, hsdp or ddp."""
+    """kind: fsdp, hsdp, ddp, or tp for FSDP2 over tensor parallelism."""
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
     group(kept, store)
@@ -48,8 +48,12 @@ def make(kept, store, kind, seed=0):
     if kind == "ddp":
         kept["run"] = torch.nn.parallel.DistributedDataParallel(model, find_unused_parameters=True)
     else:
-        shape, names = ((2, kept["world"] // 2), ("replica", "shard")) if kind == "hsdp" else ((kept["world"],), ("shard",))
+        shape, names = ((kept["world"],), ("shard",)) if kind == "fsdp" else ((2, kept["world"] // 2), ("replica", "shard"))
         mesh = init_device_mesh("cpu", shape, mesh_dim_names=names)
+        if kind == "tp":
+            from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+            parallelize_module(model, mesh["shard"], {"first": ColwiseParallel(), "second": RowwiseParallel()})
+            mesh = mesh["replica"]
         for module in (model.first, model.second, model):
             fully_shard(module, mesh=mesh)
     kept["model"], kept["optimizer"], kept["step"] = model, torch.optim.AdamW(model.parameters(), lr=0.01), 0

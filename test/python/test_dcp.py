@@ -15,29 +15,30 @@ from banyan_ckpt.dcp import LoadPlanner, Reader, SavePlanner, Writer
 NOTE = {"step": 3, "none": None, "list": [1, 2.5, "three"], "tuple": (1, 2), "bytes": b"\0\1"}
 
 
-@pytest.mark.parametrize("kind", ["fsdp", "ddp"])
-def test_the_same_layout_from_memory(lab, kind):
+@pytest.mark.parametrize(("kind", "per_node"), [("fsdp", 1), ("ddp", 1), ("hsdp", 2), ("tp", 2)])
+def test_the_same_layout_from_memory(lab, kind, per_node):
     nodes = lab.daemons(2)
-    nodes.open(7)
-    first = lab.ranks(nodes, 7)
+    nodes.open(7, per_node)
+    first = lab.ranks(nodes, 7, per_node)
+    world = 2 * per_node
     first.run(dcp_jobs.make, lab.tmp / "a", kind)
-    assert first.run(dcp_jobs.latest) == [None] * 2
+    assert first.run(dcp_jobs.latest) == [None] * world
     first.run(dcp_jobs.train, 2)
-    assert first.run(dcp_jobs.save, 2) == ["step 2: ok"] * 2
+    assert first.run(dcp_jobs.save, 2) == ["step 2: ok"] * world
     first.run(dcp_jobs.train, 1)
-    assert first.run(dcp_jobs.save, 3) == ["step 3: ok"] * 2
-    assert first.run(dcp_jobs.wait, 3) == ["step 3: ok"] * 2
+    assert first.run(dcp_jobs.save, 3) == ["step 3: ok"] * world
+    assert first.run(dcp_jobs.wait, 3) == ["step 3: ok"] * world
     expected, rng, on = first.run(dcp_jobs.bits), first.run(dcp_jobs.rng), first.run(dcp_jobs.train, 2)
     first.kill()
     nodes.begin(7, 1)
-    second = lab.ranks(nodes, 7)
+    second = lab.ranks(nodes, 7, per_node)
     second.run(dcp_jobs.make, lab.tmp / "b", kind, 9)
-    assert second.run(dcp_jobs.latest) == [3, 3]
-    assert second.run(dcp_jobs.load) == [(3, NOTE, rank) for rank in range(2)]
+    assert second.run(dcp_jobs.latest) == [3] * world
+    assert second.run(dcp_jobs.load) == [(3, NOTE, rank) for rank in range(world)]
     assert second.run(dcp_jobs.bits) == expected
-    assert second.run(dcp_jobs.rng) == rng and len(set(rng)) == 2
+    assert second.run(dcp_jobs.rng) == rng and len(set(rng)) == world
     assert second.run(dcp_jobs.train, 2) == on
-    assert second.run(dcp_jobs.save, 5) == ["step 5: ok"] * 2
+    assert second.run(dcp_jobs.save, 5) == ["step 5: ok"] * world
 
 
 def no_pickle(*arguments, **named):

@@ -15,7 +15,7 @@ def begun(lab, nodes, kind, job=7, **layout):
 
 @pytest.mark.parametrize(("old", "new", "kind", "save"), [
     (3, 5, "fsdp", dcp_jobs.save), (8, 3, "fsdp", dcp_jobs.save), (4, 2, "hsdp", dcp_jobs.save), (2, 3, "ddp", dcp_jobs.save),
-    (3, 2, "ddp", dcp_jobs.save_behind)])
+    (3, 2, "ddp", dcp_jobs.save_behind), (4, 3, "tp", dcp_jobs.save)])
 def test_another_number_of_ranks_from_storage(lab, old, new, kind, save):
     nodes = lab.daemons(2)
     out = lab.tmp / "out"
@@ -46,7 +46,7 @@ def test_another_number_of_ranks_from_storage(lab, old, new, kind, save):
     assert second.run(dcp_jobs.wait, 3, "durable") == ["step 3: ok"] * new
 
 
-@pytest.mark.parametrize(("old", "new", "kind"), [(3, 5, "fsdp"), (8, 3, "fsdp"), (4, 2, "hsdp")])
+@pytest.mark.parametrize(("old", "new", "kind"), [(3, 5, "fsdp"), (8, 3, "fsdp"), (4, 2, "hsdp"), (4, 2, "tp")])
 def test_another_number_of_ranks_from_memory(lab, old, new, kind):
     most = max(old, new)
     nodes = lab.daemons(most)
