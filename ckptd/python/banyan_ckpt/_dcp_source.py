@@ -31,6 +31,9 @@ _CLASSES = {
 }
 
 
+METADATA_ERRORS = (OSError, EOFError, pickle.UnpicklingError, AttributeError, TypeError, ValueError, KeyError, IndexError)
+
+
 def _member(of: Any, name: str) -> Any:
     """How Python pickles an enum's member."""
     if of is not _MEM_FORMAT_ENCODING:
@@ -51,7 +54,9 @@ class _Unpickler(pickle.Unpickler):
         raise pickle.UnpicklingError(f"it names {module}.{name}, which is no part of a checkpoint's metadata")
 
 
-class _Reader(FileSystemReader):
+class SafeReader(FileSystemReader):
+    """Reads the metadata without running what is pickled there."""
+
     def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
         with open(Path(self.path) / ".metadata", "rb") as file:
             metadata = _Unpickler(file).load()
@@ -98,10 +103,10 @@ class DcpSource:
     def __init__(self, me: World, folder: Path, step: int) -> None:
         self.step, self.kind = step, "directory"
         self._folder, self._me = folder, me
-        self._reader = _Reader(folder)
+        self._reader = SafeReader(folder)
         try:
             metadata = self._reader.read_metadata()
-        except (OSError, EOFError, pickle.UnpicklingError, AttributeError, TypeError, ValueError, KeyError, IndexError) as error:
+        except METADATA_ERRORS as error:
             raise Error(f"rank {me.rank}: {folder}/.metadata cannot be read: {error}", REFUSED) from error
         self._reader.set_up_storage_reader(metadata, True)
         self._known = {name: md for name, md in metadata.state_dict_metadata.items() if isinstance(md, TensorStorageMetadata)}

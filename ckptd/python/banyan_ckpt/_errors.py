@@ -30,6 +30,9 @@ class Error(RuntimeError):
         super().__init__(message)
         self.code = code
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.code)  # DCP sends it to the other ranks
+
 
 class StateError(Error, ValueError):
     """A state that cannot be saved, or does not fit what was saved. `key` names the leaf, "" the state as a whole."""
@@ -38,6 +41,10 @@ class StateError(Error, ValueError):
         super().__init__(f"rank {rank}: {key!r} {what}" if key else f"rank {rank}: the state {what}", INVALID)
         self.key = key
         self.rank = rank
+        self._what = what
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.key, self.rank, self._what)
 
 
 @dataclass(frozen=True)

@@ -36,13 +36,18 @@ def answer_of(step: int, said: tuple[int, str], rank: int) -> Outcome:
     return outcome(step, said)
 
 
-def prepare(step: int, state: State) -> tuple[World, Expanded, Plan]:
-    """What both ways to save have in common: who saves what, and how it is laid out. The lock is held."""
-    me = world()
+def may_save(me: World, step: int) -> None:
+    """Raises where no save can be right, whatever the state holds."""
     check_step(step, me.rank)
     if SESSION.load_failed:
         raise Error(f"rank {me.rank}: nothing is saved, since load() failed ({SESSION.load_failed}): a step from here could take the place "
                     "of the one that was not loaded", STALE)
+
+
+def prepare(step: int, state: State) -> tuple[World, Expanded, Plan]:
+    """What both ways to save have in common: who saves what, and how it is laid out. The lock is held."""
+    me = world()
+    may_save(me, step)
     what = expand(state, me.rank)
     plan = PLANS.of(what, me.rank, me.world)
     return me, what, plan

@@ -22,8 +22,10 @@ nb::list listed(bck_contents* contents) {
     bck_region r{};
     for (std::size_t i = 0; i < lib().bck_contents_size(contents); ++i) {
         if (lib().bck_contents_at(contents, i, &r) != BCK_OK) continue;
-        out.append(nb::make_tuple(r.name, r.dtype, r.bytes, numbers(r.shape, r.ndim),
-                                  numbers(r.global_shape, r.ndim), numbers(r.offset, r.ndim)));
+        // A scalar has no extents, so there may be no array of them.
+        const nb::object shape = r.ndim == 0 ? nb::object(nb::tuple()) : numbers(r.shape, r.ndim);
+        out.append(nb::make_tuple(r.name, r.dtype, r.bytes, shape, numbers(r.global_shape, r.ndim),
+                                  numbers(r.offset, r.ndim)));
     }
     return out;
 }
