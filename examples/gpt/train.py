@@ -37,7 +37,7 @@ def arguments() -> argparse.Namespace:
 
 
 def tell(**what: object) -> None:
-    print(json.dumps(what), flush=True)
+    print(json.dumps(what) + "\n", end="", flush=True)  # by one write: under torchrun the ranks of a node share their output
 
 
 def rendezvous() -> torch.device:

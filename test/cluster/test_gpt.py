@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""examples/gpt through a kill -9 of one rank, by DDP and by FSDP2: its losses have the bits of the same program's under torchrun alone.
-Skipped, with the reason, where torch cannot be had."""
+"""examples/gpt through a kill -9 of one rank, by DDP, by FSDP2 and started by torchrun: its losses have the bits of the same program's
+under torchrun alone. Skipped, with the reason, where torch cannot be had."""
 
 import os
 import unittest
@@ -25,9 +25,8 @@ class Gpt(ClusterCase):
         os.environ.update(pytorch.environment())
         super().setUpClass()
 
-    def goes_on(self, parallel):
-        """Returns what the disturbed run printed."""
-        story = pytorch.GptStory(self.cluster.dir, REPOSITORY, STEPS, parallel)
+    def goes_on(self, parallel, script="job.sh"):
+        story = pytorch.GptStory(self.cluster.dir, REPOSITORY, STEPS, parallel, script)
         reference = story.undisturbed()
         self.assertEqual(sorted(reference.losses()), list(range(STEPS)))
         self.assertLess(reference.losses()[STEPS - 1], reference.losses()[0] - 1, "it has not learned")
@@ -35,20 +34,22 @@ class Gpt(ClusterCase):
         phases, lost, starts = pytorch.rank_killed(story, job)
         story.wait_completed(job)
         done = gpt_log.read(story.log)
-        print(parallel, {phase: round(took, 2) for phase, took in phases.items()}, f"steps lost: {lost}")
+        print(parallel, script, {phase: round(took, 2) for phase, took in phases.items()}, f"steps lost: {lost}")
         self.assertEqual(len(done.starts), 2 * pytorch.WORLD, self.cluster.evidence())
         self.assertEqual({(one["begins_at"], one["source"]) for one in starts}, {(starts[0]["begins_at"], "local")})
         self.assertGreaterEqual(starts[0]["begins_at"], STEPS // 3)
         self.assertLessEqual(lost, 1)
         self.assertTrue(done.trained_twice_alike(), done.steps)
         self.assertEqual(done.losses(), reference.losses())
-        return done
 
     def test_ddp(self):
         self.goes_on("ddp")
 
     def test_fsdp2(self):
         self.goes_on("fsdp2")
+
+    def test_torchrun_starts_the_ranks(self):
+        self.goes_on("ddp", "torchrun.sh")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A loss curve with the faults in it: as a picture (SVG), and as a sketch for the terminal."""
 
+import math
 from html import escape
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 900, 420, 60, 20, 50, 50
 COLORS = ("#c0392b", "#8e44ad", "#d35400", "#16a085")
+
+
+def finite(curve):
+    """What can be drawn of it."""
+    return {step: loss for step, loss in curve.items() if math.isfinite(loss)}
 
 
 class Scale:
@@ -24,6 +30,7 @@ class Scale:
 
 def svg(losses, reference, marks):
     """losses, reference: {step: loss}, the latter wide and pale below the former. marks: [(step, text)]. Returns the file's text."""
+    losses, reference = finite(losses), finite(reference)
     scale = Scale({**reference, **losses}, WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM)
 
     def line(curve, style):
@@ -51,6 +58,7 @@ def svg(losses, reference, marks):
 
 def sketch(losses, marks, width=72, height=12):
     """The same in letters: `*` the loss, `|` a fault, named by its letter below."""
+    losses = finite(losses)
     scale = Scale(losses, width - 1, height - 1)
     rows = [[" "] * width for _ in range(height)]
     for step, _ in marks:

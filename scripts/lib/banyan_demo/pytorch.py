@@ -16,7 +16,8 @@ from banyan_demo.story import LONG, VICTIM_GPU, DemoError, Story, now_ms, wait_f
 
 WORLD, NODES = 4, 4  # ranks, two a node; nodes of the cluster: those of the job, its spare, and one beside it
 STEPS, FEWEST = 200, 60
-SUBMISSION = ("-N3", "--ntasks-per-node=2", f"--train-parallel=dp={WORLD}", "--train-spares=1")
+SUBMISSION = ("-N3", f"--train-parallel=dp={WORLD}", "--train-spares=1")
+TASKS = {"job.sh": 2, "torchrun.sh": 1}  # of a node: ranks, or the launcher of two
 SOURCES = {"local": "local memory", "peer": "the buddies' memory"}
 WHAT = f"""A small GPT (examples/gpt) by PyTorch's DistributedDataParallel, {WORLD} ranks on 2 nodes and a spare, on a real Slurm cluster of this host:
   save     kill -9 of a rank: all restore from their nodes' memory
@@ -40,8 +41,9 @@ def environment():
 class GptStory(Story):
     """A job of examples/gpt."""
 
-    def __init__(self, cluster, repository, steps, parallel="ddp"):
+    def __init__(self, cluster, repository, steps, parallel="ddp", script="job.sh"):
         super().__init__(cluster, repository, steps, None)
+        self.script = script
         self.flags = ("--parallel", parallel, "--steps", str(steps))
         self.folder = self.repository / "examples" / "gpt"
         self.log = self.work / "gpt.log"
@@ -64,7 +66,8 @@ class GptStory(Story):
         self.log.unlink(missing_ok=True)
         place = Path(tempfile.mkdtemp(prefix="checkpoints-", dir=self.work))
         out = self.tool("sbatch", "--parsable", f"--chdir={self.folder}", f"--output={self.log}", "--open-mode=append", "--gres=gpu:8",
-                        *SUBMISSION, f"--train-ckpt=dir={place},every=1,flush=50", self.folder / "job.sh", *self.flags)
+                        *SUBMISSION, f"--ntasks-per-node={TASKS[self.script]}", f"--train-ckpt=dir={place},every=1,flush=50",
+                        self.folder / self.script, *self.flags)
         return int(out.strip())
 
     def wait_step(self, job, step):
@@ -136,7 +139,7 @@ def play(options, cluster, timeline, busy):
     cluster("up", "--dir", options.dir, "--nodes", NODES)
     story = GptStory(options.dir, python_venv.REPOSITORY, options.steps)
     job = story.submit()
-    heading(f"Place: job {job}, sbatch {' '.join(SUBMISSION)} job.sh")
+    heading(f"Place: job {job}, sbatch {' '.join(SUBMISSION)} --ntasks-per-node=2 job.sh")
     story.wait_step(job, 1)
     print(story.record(job)["AdminComment"], flush=True)
     faults = {"rank killed": rank_killed(story, job), "node lost": node_lost(story, job)}
