@@ -36,8 +36,9 @@ class Log(unittest.TestCase):
         self.assertIsNone(gpt_log.resumed(self.read(end=""), 0, 2))
 
     def test_lines_of_others_and_half_a_line_are_passed_over(self):
-        log = self.read("srun: error: n02: task 3: Killed", "{not JSON}", "{}", '{"loss": 1}', '{"begins_at": 1, "times": null}',
-                        '{"begins_at": 1, "times": {"process": 1}}', "[1]", '{"loss": 1, "step": null, "time": 1}', step(0, 2.5, 1), step(1, 2.25, 2)[:-3], end="")
+        log = self.read("srun: error: n02: task 3: Killed", "{not JSON}", "{}", '{"loss": 1}',
+                        '{"begins_at": 1, "times": null}', '{"begins_at": 1, "times": {"process": 1}}', "[1]",
+                        '{"loss": 1, "step": null, "time": 1}', step(0, 2.5, 1), step(1, 2.25, 2)[:-3], end="")
         self.assertEqual((log.steps, log.starts), ([(0, 2.5, 1.0)], []))
 
     def test_a_step_that_is_trained_again_otherwise_shows(self):

@@ -40,16 +40,16 @@ def parse(arguments):
     parser = argparse.ArgumentParser(prog="scripts/demo", description=WHAT, formatter_class=argparse.RawDescriptionHelpFormatter,
                                      epilog="Exit status: 0 every figure holds, 1 one missed its goal, 2 the demo could not be played.")
     parser.add_argument("--pytorch", action="store_true",
-                        help="a small GPT in PyTorch instead (examples/gpt): a rank is killed, a node is lost; the loss curve as a picture, and "
-                             "the seconds from a fault to the next step by phase")
+                        help="a small GPT in PyTorch instead (examples/gpt): a rank is killed, a node is lost; the loss curve as a "
+                             "picture, and the seconds from a fault to the next step by phase")
     parser.add_argument("--json", metavar="FILE",
                         help="write the figures, too, to FILE: a list of {figure, value, unit, against, goal, holds}; holds is null where "
                              "there is no goal, or a time missed it on a busy host")
     parser.add_argument("--dir", type=os.path.abspath, default=str(layout.default_directory("demo-cluster")),
                         help="the cluster's directory (default: %(default)s)")
     parser.add_argument("--steps", type=positive,
-                        help=f"training steps (default {STEPS}, with --pytorch {pytorch.STEPS}); without --pytorch the job trains on until the last "
-                             "act is over")
+                        help=f"training steps (default {STEPS}, with --pytorch {pytorch.STEPS}); without --pytorch the job trains on until "
+                             "the last act is over")
     parser.add_argument("--step-ms", type=positive, help=f"time of a training step in ms, without --pytorch (default {STEP_MS})")
     parser.add_argument("--keep", action="store_true", help="leave the cluster running, to look around in it")
     options = parser.parse_args(arguments)
@@ -122,7 +122,8 @@ def main():
     try:
         return play(options)
     except (DemoError, subprocess.SubprocessError) as error:
-        print(f"scripts/demo: {error}; logs are in {options.dir}", file=sys.stderr)
+        logs = f"; logs are in {options.dir}" if os.path.isdir(options.dir) else ""
+        print(f"scripts/demo: {error}{logs}", file=sys.stderr)
         for log in sorted(Path(options.dir, "demo").glob("*.log")):
             said = [line for line in log.read_text(errors="replace").splitlines() if line.startswith("banyan")]
             print("".join(f"  {log.name}: {line}\n" for line in said[-10:]), end="", file=sys.stderr)

@@ -19,7 +19,7 @@ STEPS, FEWEST = 200, 60
 SUBMISSION = ("-N3", f"--train-parallel=dp={WORLD}", "--train-spares=1")
 TASKS = {"job.sh": 2, "torchrun.sh": 1}  # of a node: ranks, or the launcher of two
 SOURCES = {"local": "local memory", "peer": "the buddies' memory"}
-WHAT = f"""A small GPT (examples/gpt) by PyTorch's DistributedDataParallel, {WORLD} ranks on 2 nodes and a spare, on a real Slurm cluster of this host:
+WHAT = f"""A small GPT (examples/gpt) by PyTorch's DistributedDataParallel, {WORLD} ranks on 2 nodes and a spare, on a real Slurm:
   save     kill -9 of a rank: all restore from their nodes' memory
   heal     a GPU falls off the bus: the node goes, the spare takes its place
   compare  torchrun without Slurm and banyan: the losses have the same bits; the curve as a picture, the seconds by phase"""
@@ -34,8 +34,8 @@ def environment():
         python_venv.package(package)
     except (python_venv.Failed, OSError) as error:
         raise DemoError(f"banyan_ckpt cannot be built: {error}") from None
-    return {"PYTHON": str(python_venv.HOME / "bin" / "python"), "PYTHONPATH": str(package), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1",
-            "TORCH_CPP_LOG_LEVEL": "ERROR"}
+    return {"PYTHON": str(python_venv.HOME / "bin" / "python"), "PYTHONPATH": str(package), "PYTHONDONTWRITEBYTECODE": "1",
+            "OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR"}
 
 
 class GptStory(Story):
