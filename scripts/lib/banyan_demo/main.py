@@ -13,7 +13,7 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(REPOSITORY / "scripts/lib"))
 
 from banyan_cluster import layout  # noqa: E402
-from banyan_demo import acts  # noqa: E402
+from banyan_demo import acts, pytorch  # noqa: E402
 from banyan_demo.measure import BUSY_PERCENT, Memory, busy_percent, measure  # noqa: E402
 from banyan_demo.story import SHAPE, DemoError, Story  # noqa: E402
 
@@ -26,6 +26,8 @@ WHAT = f"""One training job ({SHAPE}, a spare node) on a real Slurm cluster and 
   heal      a GPU falls off the bus: the node goes, the spare takes its place, nothing is read from storage
   compare   an undisturbed run of as many steps: the losses have the same bits"""
 
+STEPS, STEP_MS = 160, 50
+
 
 def positive(text):
     number = int(text)
@@ -37,16 +39,26 @@ def positive(text):
 def parse(arguments):
     parser = argparse.ArgumentParser(prog="scripts/demo", description=WHAT, formatter_class=argparse.RawDescriptionHelpFormatter,
                                      epilog="Exit status: 0 every figure holds, 1 one missed its goal, 2 the demo could not be played.")
+    parser.add_argument("--pytorch", action="store_true",
+                        help="a small GPT in PyTorch instead (examples/gpt): a rank is killed, a node is lost; the loss curve as a "
+                             "picture, and the seconds from a fault to the next step by phase")
     parser.add_argument("--json", metavar="FILE",
                         help="write the figures, too, to FILE: a list of {figure, value, unit, against, goal, holds}; holds is null where "
                              "there is no goal, or a time missed it on a busy host")
     parser.add_argument("--dir", type=os.path.abspath, default=str(layout.default_directory("demo-cluster")),
                         help="the cluster's directory (default: %(default)s)")
-    parser.add_argument("--steps", type=positive, default=160,
-                        help="training steps at the least; the job trains on until the last act is over (default %(default)s)")
-    parser.add_argument("--step-ms", type=positive, default=50, help="time of a training step in ms (default %(default)s)")
+    parser.add_argument("--steps", type=positive,
+                        help=f"training steps (default {STEPS}, with --pytorch {pytorch.STEPS}); without --pytorch the job trains on until "
+                             "the last act is over")
+    parser.add_argument("--step-ms", type=positive, help=f"time of a training step in ms, without --pytorch (default {STEP_MS})")
     parser.add_argument("--keep", action="store_true", help="leave the cluster running, to look around in it")
     options = parser.parse_args(arguments)
+    if options.pytorch and options.step_ms:
+        parser.error("--step-ms: with --pytorch a step takes as long as it takes; leave it out")
+    options.steps = options.steps or (pytorch.STEPS if options.pytorch else STEPS)
+    if options.pytorch and options.steps < pytorch.FEWEST:
+        parser.error(f"--steps: {options.steps} are over before the last fault; --pytorch takes {pytorch.FEWEST} or more")
+    options.step_ms = options.step_ms or STEP_MS
     if options.json:
         try:  # before the work, not after it
             open(options.json, "a", encoding="utf-8").close()
@@ -69,11 +81,20 @@ def print_timeline(story, origin):
 
 
 def play(options):
-    print(WHAT, flush=True)
+    print(pytorch.WHAT if options.pytorch else WHAT, flush=True)
     taken = busy_percent()
     busy = taken > BUSY_PERCENT
     if busy:
         print(f"Other work takes {taken:.0f} % of this host: times that miss their goals are not held against banyan.", flush=True)
+    figures = pytorch.play(options, cluster, print_timeline, busy) if options.pytorch else play_trainer(options, busy)
+    print(figures.table())
+    if options.json:
+        figures.write(options.json)
+    return 0 if figures.hold() else 1
+
+
+def play_trainer(options, busy):
+    """Returns the figures."""
     start = time.monotonic()
     memory = Memory(options.dir)
     memory.start()
@@ -93,10 +114,7 @@ def play(options):
     memory.over.set()
     figures.at_most("memory of all processes together, peak", memory.peak_kib // 1024, "MiB", 4096)
     figures.below("demo after set-up", time.monotonic() - start, "s", 180)
-    print(figures.table())
-    if options.json:
-        figures.write(options.json)
-    return 0 if figures.hold() else 1
+    return figures
 
 
 def main():
@@ -104,7 +122,8 @@ def main():
     try:
         return play(options)
     except (DemoError, subprocess.SubprocessError) as error:
-        print(f"scripts/demo: {error}; logs are in {options.dir}", file=sys.stderr)
+        logs = f"; logs are in {options.dir}" if os.path.isdir(options.dir) else ""
+        print(f"scripts/demo: {error}{logs}", file=sys.stderr)
         for log in sorted(Path(options.dir, "demo").glob("*.log")):
             said = [line for line in log.read_text(errors="replace").splitlines() if line.startswith("banyan")]
             print("".join(f"  {log.name}: {line}\n" for line in said[-10:]), end="", file=sys.stderr)
