@@ -67,10 +67,16 @@ outcome fill_in_any_world(step_reader& from, std::uint32_t rank, std::uint32_t w
     if (from.world() != world) return fill_from_others(from, into);
     const auto own = from.contents(rank);
     if (!own && own.error().code != errc::not_found) return unread(own.error());
+    if (!own) return fill_all(from, rank, into);
     std::vector<std::uint64_t> offsets;
-    if (own)
-        if (auto found = into.find_in(**own, &offsets); found.code != 0) return found;
-    return fill_all(from, rank, into);
+    if (auto found = into.find_in(**own, &offsets); found.code != 0) return found;
+    // As this rank has saved it, whether it said then which part it is or not.
+    for (std::size_t i = 0; i < into.size(); ++i) {
+        auto wanted = into.at(i);
+        wanted.part.reset();
+        if (auto done = fill(from, rank, wanted, into.place_of(i)); done.code != 0) return done;
+    }
+    return {};
 }
 
 result<job_step::description> job_step::described(const nlohmann::json& reply, std::uint64_t job,
