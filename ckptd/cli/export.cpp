@@ -71,7 +71,11 @@ result<void> copy_step(const step_path& from, const std::string& to, std::option
                        bool replace) {
     BANYAN_TRY(const auto step, choose(from));
     // All of the manifest first: what it says counts only then, and it names what must not be there.
-    BANYAN_TRY(const auto head, scan_step(myself(), from.dir, step, 0));
+    std::optional<std::uint32_t> others;  // whose file has that rank's parts of tensors
+    const auto note = [&](const shard_file& f) {
+        if (rank && f.rank == *rank) others = f.pieces_in;
+    };
+    BANYAN_TRY(const auto head, scan_step(myself(), from.dir, step, 0, note));
     if (rank && *rank >= head.world)
         return fail(errc::not_found,
                     fmt::format("step {} has {} ranks, no rank {}", step, head.world, *rank));
@@ -81,7 +85,7 @@ result<void> copy_step(const step_path& from, const std::string& to, std::option
     std::uint64_t files = 0, bytes = 0;
     const auto each = [&](const std::function<result<void>(const shard_file&)>& what) -> result<void> {
         const auto one = [&](const shard_file& f) {
-            if (done && (!rank || f.rank == *rank)) done = what(f);
+            if (done && (!rank || f.rank == *rank || f.rank == others)) done = what(f);
         };
         const auto scanned = scan_step(myself(), from.dir, step, 0, one);
         if (!scanned) return std::unexpected(scanned.error());
