@@ -54,6 +54,8 @@ class unlocked_client {
     /// Its copy is in the buffer: the daemon has it.
     outcome seal(const begun_save& begun);
     outcome skip(outcome why);
+
+    // waiting.cpp
     int free_buffer();
 
     // restoring.cpp
@@ -63,8 +65,10 @@ class unlocked_client {
     /// Of one who saves and has never asked: whether there is a state that would be lost by it.
     outcome ask_before_saving();
     outcome find(std::uint64_t* step, nlohmann::json* reply);
-    outcome look(image_contents* found);
     outcome bring(std::uint64_t* step, int* source, const given_regions& given);
+
+    // taking.cpp
+    outcome look(image_contents* found);
     outcome take_from(const nlohmann::json& reply, std::uint64_t step, const region_table& table);
     /// The step of the daemon's answer, whatever holds it.
     result<step_reader> reader_of(const nlohmann::json& reply);

@@ -41,7 +41,7 @@ daemon::daemon(asio::io_context& io, settings s, std::shared_ptr<keeper::custody
       flushes_(core_, peers_, users_, directories_),
       copies_(core_, peers_, users_),
       restores_(core_, peers_, users_),
-      reads_(core_, peers_),
+      reads_(peers_),
       former_(core_, peers_, users_),
       launches_(core_, {peers_, users_, directories_, former_, copies_, flushes_, restores_}),
       departures_(core_, peers_, former_, launches_),

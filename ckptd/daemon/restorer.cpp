@@ -20,6 +20,53 @@ constexpr milliseconds ask_again{500};  // a holder that does not answer
 constexpr int storage_attempts = 3;
 constexpr auto about_holders = "former nodes";
 
+/// What storage has for a rank. Nothing to bring where no rank has its own shard, nor one of a rank with the
+/// same state.
+struct stored {
+    std::uint32_t saved_by = 0;  ///< ranks, where that is so
+    shard_file file;
+    std::vector<shard_file> share;  ///< of the files, which are looked at all the same
+};
+
+result<stored> stored_for(const storage_user& user, const std::string& dir, agreement::held what,
+                          std::uint32_t world, std::uint32_t group) {
+    stored mine;
+    auto rank = what.rank;
+    const auto keep = [&](const shard_file& f) {
+        if (f.rank == rank) mine.file = f;
+    };
+    BANYAN_TRY(const auto of, scan_step(user, dir, what.key.step, 0, keep));
+    const bool has_equals = group != 0 && of.world % group == 0;
+    if (of.world != world && !has_equals) {
+        mine.saved_by = of.world;
+        const auto divide = [&](const shard_file& f) {
+            if (f.rank % world == what.rank) mine.share.push_back(f);
+        };
+        BANYAN_CHECK(scan_step(user, dir, what.key.step, of.world, divide));
+        return mine;
+    }
+    if (rank >= of.world) {
+        rank %= of.world;
+        BANYAN_CHECK(scan_step(user, dir, what.key.step, of.world, keep));
+    }
+    if (!mine.file.pieces_in) return mine;
+    mine.saved_by = of.world;
+    mine.share = {mine.file};
+    return mine;
+}
+
+/// `gives` hears of each chunk that storage has given, counted through all files.
+result<void> check_all(const storage_user& user, const std::string& dir, std::uint64_t step,
+                       const std::vector<shard_file>& files, const std::function<void(std::size_t)>& gives) {
+    std::size_t chunks = 0;
+    for (const auto& f : files)
+        BANYAN_CHECK(for_each_chunk(user, dir, step, f, [&](std::span<const std::byte>) {
+            gives(chunks++);
+            return result<void>{};
+        }));
+    return {};
+}
+
 }  // namespace
 
 // A copy on this node, which becomes the rank's own if it was kept for another node. Not one that a flush
@@ -232,54 +279,22 @@ task<restorer::fetched> restorer::take_from_storage(session_ptr s, agreement::he
     const auto user = s->user;
     const auto dir = s->request.dir;
     const auto world = s->request.world, group = s->request.group;
-    // Nothing to bring where no rank has its own shard, nor one of a rank with the same state.
-    struct stored {
-        std::uint32_t saved_by = 0;  ///< ranks, where that is so
-        shard_file file;
-        std::vector<shard_file> share;  ///< of the files, which are looked at all the same
-    };
     const auto reads = fmt::format("step {} is read from {}, which gives nothing", what.key.step, dir);
     std::string damage;
     for (int attempt = 0; attempt < storage_attempts; ++attempt) {
         if (!s->hindered.here) s->hindered.note(hindrance::of::answer, reads);
-        const auto look = [=]() -> result<stored> {
-            stored mine;
-            auto rank = what.rank;
-            const auto keep = [&](const shard_file& f) {
-                if (f.rank == rank) mine.file = f;
-            };
-            BANYAN_TRY(const auto of, scan_step(user, dir, what.key.step, 0, keep));
-            const bool has_equals = group != 0 && of.world % group == 0;
-            if (of.world != world && !has_equals) {
-                mine.saved_by = of.world;
-                const auto divide = [&](const shard_file& f) {
-                    if (f.rank % world == what.rank) mine.share.push_back(f);
-                };
-                BANYAN_CHECK(scan_step(user, dir, what.key.step, of.world, divide));
-                return mine;
-            }
-            if (rank >= of.world) {
-                rank %= of.world;
-                BANYAN_CHECK(scan_step(user, dir, what.key.step, of.world, keep));
-            }
-            if (!mine.file.pieces_in) return mine;
-            mine.saved_by = of.world;
-            mine.share = {mine.file};
-            return mine;
-        };
+        const auto look = [=] { return stored_for(user, dir, what, world, group); };
         const auto found = co_await core_.storage.run(user.uid, look);
         result<void> done = found ? result<void>{} : std::unexpected(found.error());
         const auto* file = found && found->saved_by == 0 ? &found->file : nullptr;
+        // A large shard may take longer than a beginning is waited for that nothing hinders.
+        const auto gives = [s, rank = what.rank, reads, &io = core_.io](std::size_t chunk) {
+            asio::post(io, [s, rank, chunk, reads] { s->hindered.gone_on(rank, chunk, reads); });
+        };
         // The ranks read it by themselves: what is damaged is found before any of them goes.
         if (found && found->saved_by != 0) {
-            const auto check = [=, rank = what.rank, share = found->share, &io = core_.io]() -> result<void> {
-                std::size_t chunks = 0;
-                const auto gives = [&](std::span<const std::byte>) {
-                    asio::post(io, [s, rank, n = chunks++, reads] { s->hindered.gone_on(rank, n, reads); });
-                    return result<void>{};
-                };
-                for (const auto& f : share) BANYAN_CHECK(for_each_chunk(user, dir, what.key.step, f, gives));
-                return {};
+            const auto check = [=, share = found->share] {
+                return check_all(user, dir, what.key.step, share, gives);
             };
             done = co_await core_.storage.run(user.uid, check);
             if (done && !s->closed) {
@@ -296,10 +311,6 @@ task<restorer::fetched> restorer::take_from_storage(session_ptr s, agreement::he
                 co_return fetched::no_room;
             }
             s->hindered.there_is_room();
-            // A large shard may take longer than a beginning is waited for that nothing hinders.
-            const auto gives = [s, rank = what.rank, reads, &io = core_.io](std::size_t chunk) {
-                asio::post(io, [s, rank, chunk, reads] { s->hindered.gone_on(rank, chunk, reads); });
-            };
             const auto read = [=, into = (*copy)->data(), keep = (*copy)->memory, f = *file] {
                 return read_shard(user, dir, what.key.step, f, into, gives);
             };

@@ -12,7 +12,7 @@ namespace banyan::ckpt {
 
 class step_reads {
   public:
-    step_reads(daemon_core& core, messenger& peers) : core_(core), peers_(peers) {}
+    explicit step_reads(messenger& peers) : peers_(peers) {}
 
     /// {"bytes", "chunks"} of the shard of "rank"; nothing of one that is in nobody's memory.
     task<answer_meta> on_look(client_ptr client, json meta);
@@ -37,7 +37,6 @@ class step_reads {
     json question(const wanted& what) const;
     std::shared_ptr<link> way_to(const wanted& what, const session_node& holder);
 
-    daemon_core& core_;
     messenger& peers_;
 };
 

@@ -13,6 +13,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "ckptd/net/peer.hpp"
 #include "common/fd.hpp"
 #include "common/peer/keys.hpp"
 #include "common/peer/statement.hpp"
@@ -34,7 +35,7 @@ bool is_closed(int fd, std::chrono::milliseconds timeout = std::chrono::seconds(
 class caller {
   public:
     caller(const std::string& to, std::uint16_t port, std::string node, std::string wanted,
-           const std::string& role = "ckptd 5", const std::string& from = "127.0.0.1");
+           const std::string& role = banyan::ckpt::peer_role, const std::string& from = "127.0.0.1");
     /// Sends hello and reads the challenge; nothing when there is none.
     std::optional<json> greet();
     /// What a true caller would state now.

@@ -115,7 +115,7 @@ class Words(unittest.TestCase):
         for size in (3 * MIB, 30 * MIB):
             with self.subTest(size=size), Daemon('memory_limit = "1G"') as daemon:
                 open_world(daemon, 2, MALLORY, 1, slots=[dict(ranks=[0], buddy=0)], min_nodes=1, group=1)
-                text = ('{"__metadata__":{"format":"banyan-ckpt 1","job":"2","rank":"0","world":"5","step":"000000000001"},"' + "n" * size +
+                text = ('{"__metadata__":{"format":"banyan-ckpt 1","job":"2","rank":"1","world":"1","step":"000000000001"},"' + "n" * size +
                         '":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}').encode()
                 image = struct.pack("<Q", len(text)) + text + b"\0"
 
