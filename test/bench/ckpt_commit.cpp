@@ -64,7 +64,7 @@ result<void> measure_commit(const ckpt_plan& plan, figures& out) {
     std::vector<ckpt::connection> ranks(request.world);
     for (std::uint32_t rank = 0; rank < request.world; ++rank) {
         BANYAN_CHECK(ranks[rank].open(f->socket(1 + rank / plan.ranks_of_node)));
-        BANYAN_CHECK(ranks[rank].attach({1, {}, rank, request.world, {}}, shard));
+        BANYAN_CHECK(ranks[rank].attach({1, {}, rank, request.world, {}}, shard, true, [] {}));
     }
     std::vector<double> times;
     double leader = 0, first = 0;
