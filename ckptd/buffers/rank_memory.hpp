@@ -4,9 +4,10 @@
 // each a whole number of pages. (Of huge pages that were reserved the header page is the last one of the
 // first: so the buffers, whole huge pages then, begin one each.) A buffer is written under a sequence number
 // (odd while writing); its nonce, derived from step, generation and sequence, is written last, so that a
-// header of an older save never passes for this one. The daemon alone writes `released` and the words of
-// rank_memory_header; a rank may overwrite a buffer only when it was never sealed or when the daemon released
-// exactly that sequence. Neither side trusts a length it reads here.
+// header of an older save never passes for this one. Each word has one writer: the daemon writes `released`
+// and the words of rank_memory_header, but for warnings_read and rank_beat, which are the rank's. A rank may
+// overwrite a buffer only when it was never sealed or when the daemon released exactly that sequence. Neither
+// side trusts a length it reads here.
 #pragma once
 
 #include <array>
