@@ -7,8 +7,6 @@ import re
 from harness import main
 from training import TrainingCase
 
-from banyan_demo import trainer_log
-
 SHAPE = "tp=2,dp=4"
 
 
@@ -22,7 +20,8 @@ class MinDp(TrainingCase):
         self.wait_step(job, 10)
         return job
 
-    def lose(self, node):
+    def lose(self, job, node):
+        self.kept = self.counted(job)
         self.cluster.run("scontrol", "update", f"nodename={node}", "state=down", "reason=broken")
         self.addCleanup(self.cluster.run, "scontrol", "update", f"nodename={node}", "state=resume", check=False)
 
@@ -47,15 +46,14 @@ class MinDp(TrainingCase):
         return re.findall(r"started world=\d+ shape=(\S+)", self.cluster.output(job))
 
     def assert_nothing_lost(self, job):
-        """No step that was complete is done anew: each start goes on behind what the one before had printed, or at its last step."""
-        log = self.log(job)
-        self.assertLessEqual(log.replayed, len(log.starts) - 1, self.cluster.output(job)[-3000:])
+        """No step that was complete before the last change of its nodes is done anew."""
+        self.assert_kept(job, self.kept)
         self.assertEqual(self.cluster.job(job)["Restarts"], "0")
 
     def test_it_goes_on_with_fewer_and_grows_back(self):
         job = self.start()
         victim = self.victims(job)[0]
-        self.lose(victim)
+        self.lose(job, victim)
         self.trains_with(job, 6)
         self.assertEqual(self.shapes(job), [SHAPE, "tp=2,dp=3"])
         self.assertEqual(len(self.nodes_of(job)), 3)
@@ -70,6 +68,7 @@ class MinDp(TrainingCase):
 
     def join(self, job, node):
         """Gives the node to the job."""
+        self.kept = self.counted(job)
         done = self.cluster.run("salloc", "--no-shell", "-N1", "-w", node, "--ntasks-per-node=2", "--gres=gpu:8", f"--dependency=expand:{job}")
         giver = re.search(r"Granted job allocation (\d+)", done.stdout + done.stderr).group(1)
         self.cluster.wait_for_job(giver, "RUNNING")
@@ -79,34 +78,34 @@ class MinDp(TrainingCase):
     def test_it_grows_by_another_node(self):
         job = self.start()
         had = self.nodes_of(job)
-        self.lose(self.victims(job)[0])
+        self.lose(job, self.victims(job)[0])
         self.trains_with(job, 6)
         self.join(job, next(node for node in self.cluster.hosts("n[01-06]") if node not in had))
         self.trains_with(job, 8)
         self.assertEqual(self.shapes(job), [SHAPE, "tp=2,dp=3", SHAPE])
         self.assert_nothing_lost(job)
         # The node keeps its part of what follows, too.
-        self.lose(self.victims(job)[0])
+        self.lose(job, self.victims(job)[0])
         self.trains_with(job, 6)
         self.assert_nothing_lost(job)
 
     def test_two_losses_in_a_row_and_then_too_many(self):
         job = self.start()
         first, second, third = self.victims(job)
-        self.lose(first)
-        self.lose(second)
+        self.lose(job, first)
+        self.lose(job, second)
         self.trains_with(job, 4)
         self.assertEqual(self.shapes(job)[-1], "tp=2,dp=2")
         self.assert_nothing_lost(job)
-        self.lose(third)
+        self.lose(job, third)
         self.cluster.wait_for(lambda: self.cluster.job(job)["Restarts"] == "1", "it is requeued")
 
     def test_a_loss_during_the_shrink(self):
         job = self.start()
         first, second, _ = self.victims(job)
-        self.lose(first)
+        self.lose(job, first)
         self.cluster.wait_for(lambda: "with fewer data parallel groups" in self.cluster.output(job), "it goes on")
-        self.lose(second)
+        self.lose(job, second)
         self.trains_with(job, 4)
         self.assert_nothing_lost(job)
 
@@ -141,10 +140,10 @@ class MinDp(TrainingCase):
         self.cluster.wait_for(lambda: all(" debug: " in (self.cluster.dir / "log" / f"slurmd-{node}.log").read_text(errors="replace")
                                           for node in self.nodes_of(job)), "each node logs what it is asked")
         armed.touch()
-        self.lose(first)
+        self.lose(job, first)
         self.cluster.wait_for(held.exists, "the next step is made")
         others = set(self.nodes_of(job)) - {second}
-        self.lose(second)
+        self.lose(job, second)
         self.cluster.wait_for(lambda: others <= self.told_in_vain(job), "the kill has come to the nodes")
         go.touch()
         self.cluster.wait_for(lambda: f"runs on {second}, which left the allocation: the step is ended" in self.cluster.output(job),
@@ -157,7 +156,7 @@ class MinDp(TrainingCase):
         """One lost node costs its group; the other node of that waits."""
         job = self.start(nodes=6, shape="tp=2,pp=2,dp=3", min_dp=1)
         victim = self.victims(job)[1]
-        self.lose(victim)
+        self.lose(job, victim)
         self.trains_with(job, 8)
         self.assertEqual(self.shapes(job), ["tp=2,pp=2,dp=3", "tp=2,pp=2,dp=2"])
         self.assertEqual(len(self.nodes_of(job)), 5)
@@ -165,20 +164,20 @@ class MinDp(TrainingCase):
 
     def test_a_spare_comes_first(self):
         job = self.start(nodes=5, spares=1)
-        self.lose(self.victims(job)[0])
+        self.lose(job, self.victims(job)[0])
         self.trains_with(job, 8)
         self.assertEqual(set(self.shapes(job)), {SHAPE})
 
     def test_the_node_of_the_script(self):
         job = self.start()
-        self.lose(self.cluster.job(job)["BatchHost"])
+        self.lose(job, self.cluster.job(job)["BatchHost"])
         self.cluster.wait_for(lambda: self.cluster.job(job)["Restarts"] == "1", "it is requeued")
 
     def test_without_the_option_it_is_requeued(self):
         job = self.submit(4, shape=SHAPE, steps=100000)
         self.addCleanup(self.cluster.run, "scancel", job, check=False)
         self.wait_step(job, 10)
-        self.lose(self.victims(job)[0])
+        self.lose(job, self.victims(job)[0])
         self.cluster.wait_for(lambda: self.cluster.job(job)["Restarts"] == "1", "it is requeued")
         self.assertNotIn("fewer data parallel groups", self.cluster.output(job))
 

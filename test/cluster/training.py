@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the tests of whole training jobs share: submitting the example trainer, and reading what it printed."""
 
+import json
 import os
 import sys
 import time
@@ -66,6 +67,34 @@ class TrainingCase(ClusterCase):
     def ranks(self, job):
         """{rank: (pid, node)} of the job's trainers."""
         return trainer_processes.of_job(self.cluster.dir, job)
+
+    def status(self, node):
+        """The sessions of the node's checkpoint daemon, by job; none where no daemon answers."""
+        answer = self.cluster.run("banyan-ckpt", "--socket", self.cluster.dir / "run" / f"ckptd-{node}.sock", "status", "--json", check=False)
+        return {session["job"]: session for session in json.loads(answer.stdout)["sessions"]} if answer.returncode == 0 else {}
+
+    def sessions(self):
+        """Jobs whose state the checkpoint daemons of the cluster hold."""
+        nodes = (socket.stem.removeprefix("ckptd-") for socket in (self.cluster.dir / "run").glob("ckptd-*.sock"))
+        return {job for node in nodes for job in self.status(node)}
+
+    def committed(self, node, job):
+        """The newest step that is complete, as one node's daemon has it; -1 where it does not answer."""
+        return self.status(node).get(job, {}).get("committed", {}).get("step", -1)
+
+    def counted(self, job):
+        """(the newest step that is complete, epoch ms): asked before a fault, for assert_kept. How many steps a job trains beyond its
+        newest complete one is a matter of how busy the machine is."""
+        step = max(self.committed(node, job) for node in self.cluster.hosts(self.cluster.job(job)["NodeList"]))
+        self.assertGreater(step, 0, f"no daemon of job {job} has a complete step")
+        return step, time.time() * 1000
+
+    def assert_kept(self, job, counted):
+        """Every rank that began since went on at a step that is no older."""
+        step, at = counted
+        restored = [entry for entry in self.log(job).restored if entry["at"] > at]
+        self.assertTrue(restored, self.cluster.output(job)[-3000:])
+        self.assertEqual([entry for entry in restored if entry["step"] < step], [], f"step {step} was complete")
 
     def keepers(self):
         """Process ids of their keepers."""
