@@ -82,7 +82,7 @@ constexpr std::array keys{
                "are free and rounding up costs 3 percent at most, else in transparent ones where the kernel gives such to shared memory "
                "(/sys/kernel/mm/transparent_hugepage/shmem_enabled is advise, within_size or always), else in ordinary ones. "
                "The log says which, and why. off: in ordinary pages.", 0, 0, "auto off"},
-    config_key{"ckptd", "keep", number, "2", "How many committed steps stay in a job's directory.", 1, 1000},
+    config_key{"ckptd", "keep", number, "2", "How many committed steps stay in a job's directory, beside milestones.", 1, 1000},
     config_key{"ckptd", "threads", number, "2",
                "Threads of each user for checksums and memory, and as many for the data of other nodes.", 1, 64},
     config_key{"ckptd", "storage_threads", number, "2",

@@ -43,6 +43,7 @@ result<ckpt::session_request> make_session(const train::plan& plan, const train:
     session.dir = asked.directory;
     session.every = asked.every;
     session.flush = asked.flush;
+    session.milestone = asked.milestone;
     session.bytes = asked.bytes;
     const auto ranks = topo::ranks_of_slots(request);
     const auto buddies = ckpt::buddies_of_first(plan.buddies, static_cast<std::uint32_t>(plan.nodes.size()));

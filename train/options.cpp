@@ -72,13 +72,14 @@ result<checkpoint_options> parse_checkpoint(std::string_view text) {
                               fmt::format("dir \"{}\" has control characters", printable(value)),
                               {}});
             out.directory = value;
-        } else if (key == "every" || key == "flush") {
+        } else if (key == "every" || key == "flush" || key == "milestone") {
             const auto steps = parse_number(value, max_steps);
             if (!steps) return wrong(steps.error());
             if (key == "every" && *steps == 0)
                 return wrong(
                     {errc::invalid_input, "every=0 would never save", "omit --train-ckpt to switch it off"});
-            (key == "every" ? out.every : out.flush) = static_cast<std::uint32_t>(*steps);
+            auto& into = key == "every" ? out.every : key == "flush" ? out.flush : out.milestone;
+            into = static_cast<std::uint32_t>(*steps);
         } else if (key == "size") {
             const auto bytes = parse_bytes(value);
             if (!bytes) return wrong(bytes.error());
@@ -89,15 +90,18 @@ result<checkpoint_options> parse_checkpoint(std::string_view text) {
                      "write the bytes of one rank's state, such as size=2G"});
             out.bytes = *bytes;
         } else {
-            const std::vector<std::string> known{"dir", "every", "flush", "size"};
+            const std::vector<std::string> known{"dir", "every", "flush", "milestone", "size"};
             const auto close = nearest(key, known);
             return wrong({errc::invalid_input, fmt::format("unknown key \"{}\"", key),
-                          close.empty() ? "keys are dir, every, flush, size"
+                          close.empty() ? "keys are dir, every, flush, milestone, size"
                                         : fmt::format("did you mean {}?", close)});
         }
     }
     if (out.flush != 0 && out.directory.empty())
         return wrong({errc::invalid_input, "flush needs a directory", "add dir=/path"});
+    if (out.milestone != 0 && out.flush == 0)
+        return wrong({errc::invalid_input, "milestone is of steps in storage, and needs a flush",
+                      "add flush=50, for example"});
     if (out.flush % out.every != 0)
         return wrong({errc::invalid_input,
                       fmt::format("flush={} is not a multiple of every={}", out.flush, out.every),

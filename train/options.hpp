@@ -25,9 +25,10 @@ constexpr std::uint64_t max_state_bytes = std::uint64_t{16} << 40;
 
 /// What --train-ckpt=dir=/path,every=1,flush=50 says.
 struct checkpoint_options {
-    std::string directory;    ///< absolute; empty = memory only
-    std::uint32_t every = 1;  ///< steps between saves to memory
-    std::uint32_t flush = 0;  ///< steps between flushes to storage; 0 = never
+    std::string directory;        ///< absolute; empty = memory only
+    std::uint32_t every = 1;      ///< steps between saves to memory
+    std::uint32_t flush = 0;      ///< steps between flushes to storage; 0 = never
+    std::uint32_t milestone = 0;  ///< the first step in storage from each multiple on stays; 0 = none does
     /// State of one rank, so that its memory is ready before it starts; 0 = unknown.
     std::uint64_t bytes = 0;
 };

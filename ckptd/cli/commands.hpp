@@ -21,7 +21,8 @@ error on_a_node(error e);
 /// is.
 storage_user user_of(const std::string& dir);
 
-/// A checkpoint directory, or one step of it where the path's last part is a step's name.
+/// A checkpoint directory, or one step of it where the path's last part is a step's name, or where it is a
+/// milestone.
 struct step_path {
     std::string dir;
     std::optional<std::uint64_t> step;
@@ -47,6 +48,7 @@ int show(const std::string& path, std::optional<std::uint32_t> rank, bool as_jso
 int export_step(const std::string& path, const std::string& to, std::optional<std::uint32_t> rank,
                 bool replace);
 int drop(const std::string& path, bool force);
+int milestone(const std::string& path, const std::string& name);
 int restore(const std::string& path, bool force);
 
 }  // namespace banyan::ckpt::cli

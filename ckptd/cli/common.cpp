@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "ckptd/cli/commands.hpp"
+#include "ckptd/store/milestones.hpp"
 #include "ckptd/store/steps.hpp"
 #include "common/text.hpp"
 #include "common/utf8.hpp"
@@ -38,6 +39,8 @@ step_path parse_path(const std::string& path) {
     std::filesystem::path whole(bare);
     std::error_code none;
     if (whole.filename() == "." || whole.filename() == "..") whole = std::filesystem::canonical(whole, none);
+    if (const auto named = milestone_of(whole.string()))
+        if (const auto is = find_milestone(myself(), *named)) return {named->dir, *is};
     const auto step = step_of(whole.filename().string());
     if (none || !step) return {path, {}};
     return {whole.has_parent_path() ? whole.parent_path().string() : ".", step};

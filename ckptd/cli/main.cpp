@@ -13,7 +13,7 @@ using namespace banyan;
 using namespace banyan::ckpt::cli;
 
 int main(int argc, char** argv) {
-    std::string socket, config, node, dir, step, to, every = "2s";
+    std::string socket, config, node, dir, step, to, name, every = "2s";
     std::uint64_t job = 0, count = 0;
     std::optional<std::uint32_t> rank;
     bool as_json = false, force = false;
@@ -33,24 +33,32 @@ int main(int argc, char** argv) {
     verify_command->add_option("DIR", dir)->required();
     verify_command->add_option("STEP", step, "one step (default: all that are committed)");
     auto* show_command = app.add_subcommand("show", "what steps are in storage, or what one of them holds");
-    show_command->add_option("PATH", dir, "a checkpoint directory, or a step's folder in it")->required();
+    show_command->add_option("PATH", dir, "a checkpoint directory, or a step's folder or milestone in it")
+        ->required();
     show_command->add_option("--rank", rank, "of a step, this rank alone");
     show_command->add_flag("--json", as_json, "one JSON object");
     auto* export_command =
         app.add_subcommand("export", "a step's shards as safetensors in another directory");
     export_command
-        ->add_option("PATH", dir, "a step's folder, or a checkpoint directory: its newest whole step")
+        ->add_option("PATH", dir,
+                     "a step's folder or milestone, or a checkpoint directory: its newest whole step")
         ->required();
     export_command->add_option("TO", to, "where the files go")->required();
     export_command->add_option("--rank", rank, "this rank's shard alone");
     export_command->add_flag("--force", force, "replace files that are there");
     auto* drop_command = app.add_subcommand("drop", "remove a step from storage");
-    drop_command->add_option("PATH", dir, "the step's folder")->required();
+    drop_command->add_option("PATH", dir, "the step's folder, or DIR/milestones/NAME")->required();
     drop_command->add_flag("--force", force,
                            "even the only whole step, or the newest one of a job that runs");
+    auto* milestone_command =
+        app.add_subcommand("milestone", "give a step a name, by which it stays until it is dropped");
+    milestone_command->add_option("PATH", dir, "the step's folder")->required();
+    milestone_command->add_option("NAME", name, "such as best; a step that has the name loses it")
+        ->required();
     auto* restore_command =
         app.add_subcommand("restore", "have the next start begin from this step; newer ones are set aside");
-    restore_command->add_option("PATH", dir, "the step's folder, or that of one set aside")->required();
+    restore_command->add_option("PATH", dir, "the step's folder or milestone, or the folder of one set aside")
+        ->required();
     restore_command->add_flag("--force", force, "even where a job has not given the directory back");
     auto* watch_command = app.add_subcommand("watch", "status, again and again");
     watch_command->add_option("--every", every, "time between two looks");
@@ -67,6 +75,7 @@ int main(int argc, char** argv) {
     if (*show_command) return show(dir, rank, as_json);
     if (*export_command) return export_step(dir, to, rank, force);
     if (*drop_command) return drop(dir, force);
+    if (*milestone_command) return milestone(dir, name);
     if (*restore_command) return restore(dir, force);
     const auto period = parse_duration(every);
     if (!period || period->count() == 0)

@@ -11,6 +11,7 @@
 
 #include "ckptd/cli/commands.hpp"
 #include "ckptd/protocol/state_name.hpp"
+#include "ckptd/store/milestones.hpp"
 #include "common/text.hpp"
 
 namespace banyan::ckpt::cli {
@@ -49,9 +50,10 @@ inspected inspect(const std::string& dir, std::uint64_t step,
     return out;
 }
 
-json describe(std::uint64_t step, const inspected& found) {
+json describe(std::uint64_t step, const inspected& found, const std::vector<std::string>& names = {}) {
     json out;
     out["step"] = step;
+    if (!names.empty()) out["milestones"] = names;
     out["state"] = found.state();
     if (found.damage) out["damage"] = printable(found.damage->what);
     if (found.summary.world == 0) return out;
@@ -92,13 +94,13 @@ void print_rank(const shard_file& f, const image_contents& contents) {
     }
 }
 
-void print_step(std::uint64_t step, const inspected& found) {
+void print_step(std::uint64_t step, const inspected& found, const std::vector<std::string>& names = {}) {
     const auto& s = found.summary;
     if (s.world == 0)
         fmt::print("{:>12}  {}\n", step, found.state());
     else
-        fmt::print("{:>12}  {:<8}  job {}  {} ranks  {}\n", step, found.state(), s.job, s.world,
-                   format_bytes(s.bytes));
+        fmt::print("{:>12}  {:<8}  job {}  {} ranks  {}{}\n", step, found.state(), s.job, s.world,
+                   format_bytes(s.bytes), names.empty() ? "" : fmt::format("  {}", fmt::join(names, ", ")));
     if (found.damage) fmt::print("{:>12}  {}\n", "", printable(found.damage->what));
 }
 
@@ -132,7 +134,10 @@ int show_directory(const std::string& dir, bool as_json) {
     const auto states = states_in(dir);
     if (steps->empty() && states.empty())
         return complain({errc::not_found, fmt::format("no committed step in {}", dir), ""});
-    bool whole = true;
+    const auto asked = list_milestones(myself(), dir);
+    if (!asked) complain(asked.error());
+    auto named = assign_milestones(asked.value_or(milestones()), *steps);
+    bool whole = asked.has_value();
     const char* separator = "";
     if (as_json) fmt::print("{{\"directory\":{},\"steps\":[", to_text(dir));
     for (const auto step : *steps) {
@@ -140,11 +145,15 @@ int show_directory(const std::string& dir, bool as_json) {
         if (found.damage && !is_listed(dir, step)) continue;
         whole = whole && !found.damage;
         if (as_json)
-            fmt::print("{}{}", std::exchange(separator, ","), to_text(describe(step, found)));
+            fmt::print("{}{}", std::exchange(separator, ","), to_text(describe(step, found, named.at[step])));
         else
-            print_step(step, found);
+            print_step(step, found, named.at[step]);
     }
-    if (as_json) fmt::print("],\"states\":{}}}\n", to_text(states));
+    if (as_json)
+        fmt::print("],\"pending_milestones\":{},\"states\":{}}}\n", to_text(named.pending), to_text(states));
+    for (const auto& [name, from] : named.pending)
+        if (!as_json)
+            fmt::print("milestone {}: the first step from {} on that reaches storage\n", name, from);
     for (const auto& name : states)
         if (!as_json) print_state(dir, name);
     return whole ? 0 : 1;

@@ -206,6 +206,12 @@ void bck_heartbeat(uint64_t step, uint32_t phase) {
         "bck_heartbeat", [] {}, [&] { the_client().heartbeat(step, phase); });
 }
 
+int bck_state_milestone(bck_state* state, uint64_t step, const char* name) {
+    return report([&] { return client_of(state).milestone(step, name); });
+}
+
+int bck_milestone(uint64_t step, const char* name) { return bck_state_milestone(nullptr, step, name); }
+
 int bck_state_wait(bck_state* state, uint64_t step, int level, int timeout_ms) {
     return report([&] { return client_of(state).wait(step, level, timeout_ms); });
 }

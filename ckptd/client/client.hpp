@@ -105,6 +105,7 @@ class client : unlocked_client {
     /// Makes the memory that checkpoint() of the same would make.
     outcome reserve(given_regions given);
     outcome wait(std::uint64_t step, int level, int timeout_ms);
+    outcome milestone(std::uint64_t step, const char* name);
     /// Neither waits for another thread's call.
     bool seal_requested();
     void heartbeat(std::uint64_t step, std::uint32_t phase);

@@ -10,9 +10,12 @@
 #include <unistd.h>
 
 #include "ckptd/client/client.hpp"
+#include "ckptd/protocol/state_name.hpp"
 
 namespace banyan::ckpt {
 namespace {
+
+constexpr std::chrono::seconds milestone_timeout{60};  // storage takes a file
 
 // Sleeps until the daemon changes something in the header, or a short time has passed. The header need not be
 // there any more: the kernel then says so at once.
@@ -58,6 +61,21 @@ void client::heartbeat(std::uint64_t step, std::uint32_t phase) {
     const auto now = std::chrono::steady_clock::now().time_since_epoch();
     beat.at_ns.store(static_cast<std::uint64_t>(std::chrono::nanoseconds(now).count()),
                      std::memory_order_release);
+}
+
+outcome client::milestone(std::uint64_t step, const char* name) {
+    std::unique_lock<std::mutex> turn;
+    if (auto r = take_turn(turn); r.code != 0) return r;
+    if (!name) return {BCK_E_INVALID, "name is NULL"};
+    if (const auto good = check_state_name(name); !good) return {BCK_E_INVALID, good.error().text()};
+    if (step > max_step) return {BCK_E_INVALID, fmt::format("step {} is above {}", step, max_step)};
+    if (auto r = usable(); r.code != 0) return r;
+    if (begun_) return check_step(0);  // the answer may have to be asked of another daemon
+    if (const auto never = daemon_.link.never_reaches(BCK_DURABLE); !never.empty())
+        return {BCK_E_INVALID, std::string(never)};
+    if (!daemon_.link.attached()) return {BCK_E_NODAEMON, daemon_.off_because()};
+    nlohmann::json none;
+    return daemon_.ask(message::milestone, {{"step", step}, {"name", name}}, milestone_timeout, &none);
 }
 
 outcome client::wait(std::uint64_t step, int level, int timeout_ms) {

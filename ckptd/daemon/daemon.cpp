@@ -49,7 +49,7 @@ daemon::daemon(asio::io_context& io, settings s, std::shared_ptr<keeper::custody
       emergencies_(core_, copies_, flushes_),
       memory_(core_, users_, ended_),
       jobs_(core_, {users_, directories_, launches_, memory_, ended_}),
-      ranks_(core_, {users_, copies_, launches_, memory_, ended_, emergencies_, jobs_}),
+      ranks_(core_, {users_, copies_, launches_, memory_, ended_, emergencies_, jobs_, flushes_}),
       peer_requests_(core_, {users_, launches_, departures_, flushes_, memory_}),
       handover_(core_, {users_, directories_, copies_, launches_, ended_, emergencies_}),
       local_(core_, {[this](auto client, auto type, auto meta) {
@@ -150,6 +150,8 @@ task<answer_meta> daemon::handle_local(client_ptr client, std::uint16_t type, js
             co_return co_await reads_.on_look(client, std::move(meta));
         case message::read:
             co_return co_await reads_.on_read(client, std::move(meta));
+        case message::milestone:
+            co_return co_await ranks_.on_milestone(client, std::move(meta));
         case message::finalize:
             co_return co_await ranks_.on_finalize(client, std::move(meta));
         case message::seal_now:

@@ -13,10 +13,6 @@ namespace banyan::ckpt {
 namespace {
 
 constexpr int most_overtaken = 8;
-constexpr milliseconds ask_timeout{5000};
-constexpr milliseconds ask_leader_again{1000};
-constexpr milliseconds after_failure{1000};  // and longer after the next
-constexpr int most_failures = 3;             // of flushes while the newest step is waited for
 constexpr std::uint64_t lagging_turns = 3;
 constexpr auto about_lag = "durability";
 
@@ -149,48 +145,12 @@ task<result<void>> flusher::commit_files(session_ptr s, claim owner) {
     put_key(meta, key);
     peers_.broadcast(s, peer_message::durable, std::move(meta));
     apply_durable(s, key);
-    const auto tidy = [user, owner, key, keep = core_.config.keep] {
+    const auto tidy = [user, owner, key, keep = keep_rule{core_.config.keep, s->request.milestone}] {
         return remove_older_steps(user, owner, key.step, keep);
     };
     const auto tidied = co_await core_.storage.run(user.uid, tidy);
     if (!tidied) spdlog::warn("{}: older steps stay in storage: {}", in_words(*s), tidied.error().text());
     co_return result<void>{};
-}
-
-answer_meta flusher::on_flush_now(const session_ptr& s) {
-    if (!s->committed || s->request.dir.empty() || s->request.flush == 0) return json::object();
-    if (s->durable && *s->durable >= *s->committed) {
-        json has;
-        put_key(has, *s->durable);  // the word of it may have been lost
-        return has;
-    }
-    // When one is under way the caller asks again by waiting.
-    if (s->flush.led_for != s->generation) begin(s, true);
-    return json::object();
-}
-
-task<void> flusher::store_newest(session_ptr s, std::function<bool()> goes_on, clock::time_point until) {
-    if (s->request.dir.empty() || s->request.flush == 0 || !s->committed) co_return;
-    auto failures = s->bytes.flush_failures.load();
-    auto ask_at = clock::now();
-    int failed = 0;
-    while (!s->closed && goes_on() && s->committed && !is_stored(*s) && clock::now() < until) {
-        if (const auto now = s->bytes.flush_failures.load(); std::exchange(failures, now) != now) {
-            // Of an earlier turn, or of what passes.
-            if (++failed == most_failures) co_return;
-            ask_at = clock::now() + failed * after_failure;
-        }
-        if (clock::now() >= ask_at) {
-            json meta = header_of(*s);
-            const auto asked =
-                co_await peers_.ask_leader(s, peer_message::flush_now, std::move(meta), ask_timeout);
-            if (!asked) (void)on_flush_now(s);
-            if (asked && *asked)
-                if (const auto has = get_key(**asked)) apply_durable(s, *has);
-            ask_at = clock::now() + ask_leader_again;
-        }
-        co_await s->changed->wait(std::min(until, ask_at));
-    }
 }
 
 void flusher::apply_durable(const session_ptr& s, const copy_key& key) {

@@ -5,7 +5,7 @@
 // and reports, the leader commits. For a node that does not answer its buddy writes. A flush that takes
 // longer than a turn skips turns, and the next one is of the newest step again. No failure here stops
 // training: it is said once and tried at the next turn. flusher.cpp and flush_gather.cpp have the leader's
-// part, flush_part.cpp every node's.
+// part, flush_part.cpp every node's, flush_now.cpp what goes to storage out of turn.
 #pragma once
 
 #include <functional>
@@ -27,6 +27,8 @@ class flusher {
     /// Has the newest complete step written to storage where the job flushes, and waits for it or its
     /// failure.
     task<void> store_newest(session_ptr s, std::function<bool()> goes_on, clock::time_point until);
+    /// The same, of a step that may not be complete yet, or a newer one, behind the caller's back.
+    void store_soon(const session_ptr& s, std::uint64_t step);
     /// At the leader: the newest step, though it is not its turn.
     answer_meta on_flush_now(const session_ptr& s);
     /// At the leader: a node's files, or why there are none.
@@ -39,6 +41,7 @@ class flusher {
   private:
     void begin(const session_ptr& s, bool now);
     task<void> lead(session_ptr s, bool now);
+    task<void> store_wanted(session_ptr s);
     task<result<void>> flush_once(session_ptr s);
     task<result<void>> gather_files(session_ptr s, std::string folder);
     /// Slots that have not written their part, and whose daemon, or storage, does not answer.

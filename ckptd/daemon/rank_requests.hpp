@@ -5,6 +5,7 @@
 #pragma once
 
 #include "ckptd/daemon/emergencies.hpp"
+#include "ckptd/daemon/flusher.hpp"
 #include "ckptd/daemon/job_sessions.hpp"
 #include "ckptd/daemon/local_client.hpp"
 
@@ -20,6 +21,7 @@ class rank_requests {
         ended_jobs& ended;
         emergencies& watch;
         job_sessions& jobs;
+        flusher& flushes;
     };
     rank_requests(daemon_core& core, const parts& p) : core_(core), to_(p) {}
 
@@ -30,6 +32,7 @@ class rank_requests {
     /// One more of the files of its memory.
     answer_meta on_attach_part(const client_ptr& client, const json& meta);
     task<answer_meta> on_finalize(client_ptr client, json meta);
+    task<answer_meta> on_milestone(client_ptr client, json meta);
     void on_disconnect(const client_ptr& client);
 
   private:

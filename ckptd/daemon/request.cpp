@@ -151,6 +151,9 @@ result<session_request> parse_session(const json& meta) {
     BANYAN_TRY(r.dir, in.text("dir", 3000));
     BANYAN_TRY(r.every, in.number("every", max_step));
     BANYAN_TRY(r.flush, in.number("flush", max_step));
+    if (in.has("milestone")) {
+        BANYAN_TRY(r.milestone, in.number("milestone", max_step));
+    }
     BANYAN_TRY(r.buffers, in.number("buffers", max_buffers));
     BANYAN_TRY(r.bytes, in.number("bytes", 1ull << 48));
     if (r.job == 0 || r.world == 0 || r.buffers < 2)

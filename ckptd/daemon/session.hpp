@@ -160,6 +160,7 @@ struct flush_progress {
     std::optional<std::uint64_t> newest_turn;  ///< of the newest flush begun here, in this generation
     /// The first one that is due: behind step / request.flush of the newest flush begun.
     std::uint64_t next_turn = 0;
+    std::optional<std::uint64_t> wanted;  ///< a step that somebody asked for out of turn
     /// At the leader: the lowest rank of several that held the same parts of tensors in the last flush, by
     /// their digest.
     std::map<std::string, std::uint32_t> alike;

@@ -73,6 +73,7 @@ nlohmann::json session_to_json(const session_request& r) {
              {"dir", r.dir},
              {"every", r.every},
              {"flush", r.flush},
+             {"milestone", r.milestone},
              {"buffers", r.buffers},
              {"bytes", r.bytes}};
     if (r.slots.empty()) return out;

@@ -37,6 +37,7 @@ enum class message : std::uint16_t {
     given_up,             ///< [owner] banyan-run does not start the job's step again: for the fault daemon
     look,                 ///< [attached rank] how long any rank's shard is, and its checksums
     read,                 ///< [attached rank] a chunk of it, as the reply's body
+    milestone,            ///< [attached rank] give a step a name by which it stays in storage
 };
 
 /// Path that stands in [ckptd] socket of banyan.conf, with %n replaced by the node's name.
@@ -81,9 +82,11 @@ struct session_request {
     std::uint32_t group = 0;
     /// Of earlier runs of the job; the daemon leaves out those that have a part in this one.
     std::vector<session_spare> former;
-    std::string dir;            ///< absolute path of the checkpoints in storage; empty = memory only
-    std::uint64_t every = 1;    ///< steps between saves (for reports)
-    std::uint64_t flush = 0;    ///< steps between flushes to storage; 0 = never
+    std::string dir;          ///< absolute path of the checkpoints in storage; empty = memory only
+    std::uint64_t every = 1;  ///< steps between saves (for reports)
+    std::uint64_t flush = 0;  ///< steps between flushes to storage; 0 = never
+    /// The first step in storage at or after each multiple of it is kept for good; 0 = none is.
+    std::uint64_t milestone = 0;
     std::uint32_t buffers = 3;  ///< 2 to 8
     /// Expected state of one rank; its memory is made before the reply. 0 = at attach.
     std::uint64_t bytes = 0;

@@ -2,6 +2,7 @@
 //
 // A step's way from its flush's folder to its name: MANIFEST.json, a look at every file, COMMIT, the rename;
 // then latest. And later, what it makes superfluous goes.
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "ckptd/store/leftovers.hpp"
+#include "ckptd/store/milestones.hpp"
 #include "ckptd/store/steps.hpp"
 #include "ckptd/store/store.hpp"
 #include "ckptd/store/user_dir.hpp"
@@ -103,6 +105,17 @@ result<void> take_name(int top, const claim& owner, const std::string& flush, st
     return put_away(top, exchanged ? flush : aside, owner.dir);
 }
 
+std::vector<std::uint64_t> superfluous(std::vector<std::uint64_t> committed, std::uint64_t step,
+                                       const milestones& named, std::size_t newest) {
+    const auto stays = assign_milestones(named, committed).at;
+    // The step just committed stays whatever its number: a job that began again counts from below.
+    std::erase(committed, step);
+    committed.erase(committed.begin(),
+                    committed.begin() + std::min(newest > 0 ? newest - 1 : 0, committed.size()));
+    std::erase_if(committed, [&](auto old) { return stays.contains(old); });
+    return committed;
+}
+
 }  // namespace
 
 result<std::string> open_flush(const storage_user& user, const claim& owner) {
@@ -144,21 +157,22 @@ result<void> commit_step(const storage_user& user, const claim& owner, const std
 }
 
 result<void> remove_older_steps(const storage_user& user, const claim& owner, std::uint64_t step,
-                                std::size_t keep) {
-    std::vector<std::uint64_t> superfluous;
+                                const keep_rule& keep) {
+    std::vector<std::uint64_t> committed;
     {
         BANYAN_TRY(const auto identity, as_user::take(user));
         BANYAN_TRY(const auto top, open_directory(owner.dir));
-        BANYAN_TRY(superfluous, committed_in(top.get(), owner.dir, unseen::left_out));
+        BANYAN_TRY(committed, committed_in(top.get(), owner.dir, unseen::left_out));
     }
-    // The step just committed stays whatever its number: a job that began again counts from below.
-    std::erase(superfluous, step);
-    for (std::size_t i = keep > 0 ? keep - 1 : 0; i < superfluous.size(); ++i) {
+    if (const auto name = milestone_due(committed, step, keep.milestone))
+        BANYAN_CHECK(set_milestone(user, owner.dir, *name, step));
+    BANYAN_TRY(const auto named, list_milestones(user, owner.dir));
+    for (const auto old : superfluous(committed, step, named, keep.newest)) {
         // The step is committed, whoever has the directory now; but what goes is the owner's to say.
         if (!check_claim(user, owner)) break;
         BANYAN_TRY(const auto identity, as_user::take(user));
         BANYAN_TRY(const auto top, open_directory(owner.dir));
-        remove_step(top.get(), owner.dir, superfluous[i]);
+        remove_step(top.get(), owner.dir, old);
     }
     return {};
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "ckptd/buffers/chunks.hpp"
+#include "ckptd/store/milestones.hpp"
 #include "ckptd/store/step_source.hpp"
 #include "ckptd/store/steps.hpp"
 #include "ckptd/store/store.hpp"
@@ -163,6 +164,10 @@ class stored_step final : public step_source {
 
 result<std::unique_ptr<step_source>> open_stored_step(const std::string& dir,
                                                       std::optional<std::uint64_t> step) {
+    if (const auto named = milestone_of(dir); named && !step) {
+        BANYAN_TRY(const auto is, find_milestone(myself(), *named));
+        return open_stored_step(named->dir, is);
+    }
     if (!step) {
         BANYAN_TRY(const auto steps, list_steps(myself(), dir));
         if (steps.empty()) return fail(errc::not_found, fmt::format("there is no step in {}", dir));

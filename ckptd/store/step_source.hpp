@@ -35,8 +35,8 @@ class step_source {
 };
 
 /// A committed step of a directory, read with the caller's own rights. Without `step` the newest one that has
-/// a COMMIT: where that is damaged it is the error, and no older one is taken without a word.
-/// errc::not_found: there is none.
+/// a COMMIT: where that is damaged it is the error, and no older one is taken without a word. `dir` may be
+/// the path of a milestone, too (milestones.hpp). errc::not_found: there is none.
 result<std::unique_ptr<step_source>> open_stored_step(const std::string& dir,
                                                       std::optional<std::uint64_t> step);
 

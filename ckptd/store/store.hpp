@@ -8,6 +8,7 @@
 //     DIR/step-000000000050/MANIFEST.json             after all of them
 //     DIR/step-000000000050/COMMIT                    last: the manifest's CRC-32C
 //     DIR/latest                                      name of the newest committed step's folder
+//     DIR/milestones/best                             number of a step that stays (milestones.hpp)
 //
 // The leader makes a flush's folder, all write their files into it, each by temporary name, fsync, rename,
 // fsync of the folder; the leader looks whether it sees them all, writes MANIFEST.json and COMMIT, and
@@ -88,10 +89,15 @@ result<shard_file> write_shard(const storage_user& user, const std::string& dir,
 /// errc::conflict: the directory is not ours any more, nothing was done.
 result<void> commit_step(const storage_user& user, const claim& owner, const std::string& flush,
                          const manifest& m);
-/// After that of `step`: the committed steps but it and the newest `keep` - 1 others go, unless the directory
-/// is not ours any more. To give gigabytes back takes a file system a while.
+/// Which committed steps stay.
+struct keep_rule {
+    std::size_t newest = 1;
+    std::uint64_t milestone = 0;  ///< the first one at or after each multiple of it, too; 0 = none
+};
+/// After that of `step`: the committed steps but it, the newest others and the milestones (milestones.hpp)
+/// go, unless the directory is not ours any more. To give gigabytes back takes a file system a while.
 result<void> remove_older_steps(const storage_user& user, const claim& owner, std::uint64_t step,
-                                std::size_t keep);
+                                const keep_rule& keep);
 /// A committed step goes: out of sight by one durable rename, then with its files; `latest` names the newest
 /// that is left. errc::not_found: there is none of this number.
 result<void> drop_step(const storage_user& user, const std::string& dir, std::uint64_t step);

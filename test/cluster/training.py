@@ -79,8 +79,8 @@ class TrainingCase(ClusterCase):
         return {job for node in nodes for job in self.status(node)}
 
     def committed(self, node, job):
-        """The newest step that is complete, as one node's daemon has it; -1 where it does not answer."""
-        return self.status(node).get(job, {}).get("committed", {}).get("step", -1)
+        """The newest step that is complete, as one node's daemon has it; -1 where it has none, or does not answer."""
+        return (self.status(node).get(job, {}).get("committed") or {}).get("step", -1)
 
     def counted(self, job):
         """(the newest step that is complete, epoch ms): asked before a fault, for assert_kept. How many steps a job trains beyond its

@@ -24,11 +24,11 @@ except ImportError as error:
     raise ImportError(f"banyan_ckpt's native module does not load in Python {sys.version.split()[0]} ({error}): install the wheel of this "
                       "Python (pip install --force-reinstall banyan-ckpt)") from error
 
-from ._calls import finish, heartbeat, latest, load, reserve, save, seal_requested, wait
+from ._calls import finish, heartbeat, latest, load, milestone, reserve, save, seal_requested, wait
 from ._errors import Error, Loaded, Outcome, StateError
 from ._rng import Rng
 from ._session import World, init, world
 
 __version__ = _native.VERSION
-__all__ = ["Error", "Loaded", "Outcome", "Rng", "StateError", "World", "__version__", "finish", "heartbeat", "init", "latest", "load", "reserve", "save",
-           "seal_requested", "wait", "world"]
+__all__ = ["Error", "Loaded", "Outcome", "Rng", "StateError", "World", "__version__", "finish", "heartbeat", "init", "latest", "load", "milestone", "reserve",
+           "save", "seal_requested", "wait", "world"]

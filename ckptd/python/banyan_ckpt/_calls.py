@@ -82,6 +82,26 @@ def wait(step: int, level: str = "memory", timeout: float | None = None) -> Outc
     return outcome(step, said)
 
 
+def milestone(step: int, name: str) -> Outcome:
+    """Keeps a saved step in storage under a name, such as "best", however many newer ones come; it is brought there now, behind the
+    training's back. A step that had the name loses it. One rank calls it, after its save; if others do, with the same step.
+
+    Saves go on: where a newer step is complete before storage has taken this one, the name is that one's (wait(step, "durable") before the
+    next save makes it exact). `banyan-ckpt show DIR` lists the names, `banyan-ckpt drop DIR/milestones/NAME` deletes one with its step, and
+    load(directory=DIR/milestones/NAME) reads it. Raises StateError for a wrong name, and where the job writes nothing to storage."""
+    me = in_job()
+    if me is None:
+        if world().mode != DIRECTORY:
+            return Outcome(step, NODAEMON, "no banyan job here, and no directory")
+        from ._offline import name_step
+        return name_step(world(), step, name)
+    settle()
+    said = _native.milestone(step, name)
+    if said[0] == INVALID:
+        raise StateError("", me.rank, f"step {step} cannot be a milestone: {said[1]}")
+    return outcome(step, said)
+
+
 def seal_requested() -> bool:
     """Whether the daemon asks for a save now, since the node or the job may be lost soon. It costs next to nothing."""
     return SESSION.world is not None and SESSION.world.mode == JOB and _native.seal_requested()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Outside a banyan job: the same state in a directory, as torch.distributed.checkpoint writes it, one folder a step.
 
-What is each rank's own (values, random numbers, data loaders) has a name that begins with the rank. The newest two steps are kept."""
+What is each rank's own (values, random numbers, data loaders) has a name that begins with the rank. The newest two steps are kept, and milestones."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from ._tensors import is_dtensor
 
 KEEP = 2
 STEP = re.compile(r"step-(\d{12})")
+NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
 METADATA = ".metadata"  # written last
 
 
@@ -57,6 +58,29 @@ def open_dcp(me: World, place: str | os.PathLike[str], step: int | None) -> DcpS
         raise Error(f"rank {me.rank}: {directory} has no step {step}; it has {', '.join(map(str, steps[:5])) or 'none'}", INVALID)
     chosen = steps[0] if step is None else step
     return DcpSource(me, folder_of(directory, chosen), chosen)
+
+
+def _milestones(directory: Path) -> dict[str, int]:
+    """Steps that stay, by name: a file each, as the daemon writes them."""
+    folder = directory / "milestones"
+    files = [file for file in folder.iterdir() if NAME.fullmatch(file.name)] if folder.is_dir() else []
+    return {file.name: int(file.read_text(encoding="ascii")) for file in files}
+
+
+def name_step(me: World, step: int, name: str) -> Outcome:
+    assert me.directory is not None
+    if not NAME.fullmatch(name):
+        raise StateError("", me.rank, f"step {step} cannot be milestone {name!r}: letters a to z, digits, _ and -, 32 at most")
+    if step not in steps_in(me.directory):
+        raise StateError("", me.rank, f"step {step} cannot be a milestone: {me.directory} has no such step")
+    try:
+        (me.directory / "milestones").mkdir(exist_ok=True)
+        fresh = me.directory / "milestones" / f".{name}.{me.rank}"
+        fresh.write_text(f"{step}\n", encoding="ascii")
+        fresh.replace(me.directory / "milestones" / name)
+    except OSError as error:
+        return Outcome(step, -8, f"{me.directory} does not take it: {error}")
+    return Outcome(step, OK)
 
 
 def _check_group(me: World) -> None:
@@ -97,6 +121,7 @@ def save_to_directory(me: World, step: int, plan: Plan, what: Expanded) -> Outco
     SESSION.saved_step = step
     SESSION.has_loaded = True
     if me.rank == 0:
-        for old in steps_in(me.directory)[KEEP:]:
+        named = set(_milestones(me.directory).values())
+        for old in [step for step in steps_in(me.directory)[KEEP:] if step not in named]:
             shutil.rmtree(folder_of(me.directory, old), ignore_errors=True)
     return Outcome(step, OK)

@@ -284,6 +284,11 @@ int main() {
             int level = 0, ms = 0;
             words >> which >> level >> ms;
             std::cout << bck_wait(which, level, ms) << std::endl;
+        } else if (command == "milestone") {
+            std::uint64_t which = 0;
+            std::string name;
+            words >> which >> name;
+            std::cout << bck_milestone(which, name.c_str()) << std::endl;
         } else if (command == "test") {
             std::uint64_t found = 0;
             const int code = bck_restart_query(&found);

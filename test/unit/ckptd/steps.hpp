@@ -87,10 +87,10 @@ inline ckpt::manifest write_files(const ckpt::claim& owner, const std::string& f
 }
 
 inline banyan::result<void> write_step(const ckpt::claim& owner, std::uint64_t step, std::size_t keep = 2,
-                                       std::uint64_t large = 5'000'001) {
+                                       std::uint64_t large = 5'000'001, std::uint64_t milestone = 0) {
     BANYAN_TRY(const auto flush, ckpt::open_flush(self(), owner));
     BANYAN_CHECK(ckpt::commit_step(self(), owner, flush, write_files(owner, flush, step, large)));
-    return ckpt::remove_older_steps(self(), owner, step, keep);
+    return ckpt::remove_older_steps(self(), owner, step, {keep, milestone});
 }
 
 inline banyan::result<void> try_write_step(const std::string& dir, std::uint64_t step, std::size_t keep = 2) {

@@ -172,6 +172,54 @@ TEST_CASE("flushes that last 0.7 to 1.9 turns: steps become durable one after th
     CHECK(verified(storage));
 }
 
+TEST_CASE("a milestone is brought to storage out of turn, and stays", "[ckptd]") {
+    cluster c({2, "", {}});
+    const auto storage = c.dir() + "/store";
+    auto r = c.request(7, 2, 1, storage, 100);
+    r.milestone = 300;
+    c.open(r);
+    c.new_step(7, 0, {1, 2});
+    auto ranks = start_ranks(c, 7, {1, 2}, 1, 100'000);
+    const auto save = [&](std::uint64_t step) {
+        all_are(ask_all(ranks, "save " + std::to_string(step)), BCK_OK);
+    };
+    const auto wait = [&](std::uint64_t step) {
+        all_are(ask_all(ranks, fmt::format("wait {} 3 9000", step)), BCK_OK);
+    };
+    save(100);
+    wait(100);
+    save(150);
+    // By whichever rank, and by several; it may be asked for before all have saved.
+    CHECK(ranks[1].ask("milestone 170 best") == BCK_OK);
+    CHECK(ranks[1].ask("milestone 170 best") == BCK_OK);
+    save(170);
+    wait(170);
+    CHECK(ranks[0].ask("milestone 170 UPPER") == BCK_E_INVALID);
+    for (std::uint64_t step = 200; step <= 800; step += 100) {
+        save(step);
+        wait(step);
+    }
+    const auto step = [](std::uint64_t number) { return fmt::format("step-{:012}", number); };
+    const std::vector<std::string> kept{"OWNER.1", "latest",  "milestones", step(170),
+                                        step(300), step(600), step(700),    step(800)};
+    CHECK(eventually([&] { return names(storage) == kept; }));
+    CHECK(names(storage + "/milestones") == std::vector<std::string>{"best", "step-300", "step-600"});
+    // A thousand wishes for what never comes make one task.
+    for (int i = 0; i < 1000; ++i) REQUIRE(ranks[0].ask("milestone 999999 never") == BCK_OK);
+    save(900);
+    wait(900);
+}
+
+TEST_CASE("a job that writes nothing to storage has no milestones", "[ckptd]") {
+    cluster c({1, "", {}});
+    c.open(c.request(7, 1, 1, "", 0));
+    c.new_step(7, 0, {1});
+    auto ranks = start_ranks(c, 7, {1}, 1, 100'000);
+    CHECK(ranks[0].ask("save 1") == BCK_OK);
+    CHECK(ranks[0].ask("milestone 1 best") == BCK_E_INVALID);
+    CHECK(ranks[0].ask("error").find("no step is ever durable") != std::string::npos);
+}
+
 TEST_CASE("storage that is much slower than the saves is told", "[ckptd]") {
     cluster::options o{1, "", {}};
     const auto gate = banyan::testing::scratch_path("gate").string();

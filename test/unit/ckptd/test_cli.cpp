@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "cli_run.hpp"
 #include "common/file.hpp"
 #include "ends_at.hpp"
 #include "steps.hpp"
@@ -21,26 +22,6 @@ using namespace ckptd_test;
 namespace fs = std::filesystem;
 
 namespace {
-
-struct said {
-    int code = -1;
-    std::string text;
-    bool has(const std::string& what) const { return text.find(what) != std::string::npos; }
-};
-
-said run(const std::string& arguments, const std::string& by = "") {
-    said out;
-    auto* pipe = ::popen((by + "timeout 60 " + BANYAN_CKPT + " " + arguments + " 2>&1").c_str(), "r");
-    REQUIRE(pipe);
-    char block[4096];
-    for (std::size_t n = 0; (n = std::fread(block, 1, sizeof block, pipe)) != 0;) out.text.append(block, n);
-    const int status = ::pclose(pipe);
-    out.code = WIFEXITED(status) ? WEXITSTATUS(status) : 1000;
-    INFO(out.text);
-    return out;
-}
-
-std::string folder(const temporary& t, std::uint64_t step) { return ckpt::step_folder(t.dir(), step); }
 
 /// As one whom a file's mode keeps out.
 said run_without_power(const std::string& arguments) {

@@ -31,7 +31,8 @@ TEST_CASE("all options of a training job", "[spank]") {
     const auto o = read({"_SLURM_SPANK_OPTION_banyan_train_parallel=tp=2,pp=2,dp=4",
                          "_SLURM_SPANK_OPTION_banyan_train_spares=1",
                          "_SLURM_SPANK_OPTION_banyan_train_model=hidden=4096,layers=32",
-                         "_SLURM_SPANK_OPTION_banyan_train_ckpt=dir=/lustre/run1,every=2,flush=50,size=64M"})
+                         "_SLURM_SPANK_OPTION_banyan_train_ckpt=dir=/lustre/"
+                         "run1,every=2,flush=50,milestone=1000,size=64M"})
                        .value();
     REQUIRE(o.parallel);
     CHECK(o.parallel->ranks() == 16);
@@ -43,6 +44,7 @@ TEST_CASE("all options of a training job", "[spank]") {
     CHECK(o.checkpoint->directory == "/lustre/run1");
     CHECK(o.checkpoint->every == 2);
     CHECK(o.checkpoint->flush == 50);
+    CHECK(o.checkpoint->milestone == 1000);
     CHECK(o.checkpoint->bytes == 64u << 20);
 }
 
@@ -58,9 +60,10 @@ TEST_CASE("shapes that are refused, each with a reason", "[spank]") {
 }
 
 TEST_CASE("checkpoint keys that are refused", "[spank]") {
-    for (const auto* bad : {"", "dir", "dir=relative", "every=0", "evry=1", "every=x", "flush=10",
-                            "dir=/a,every=3,flush=10", "every=1,every=2", "dir=/a\nb", "dir=/a\x1b[2J",
-                            "size=many", "size=9999T", "size=17T", "every=99999999999999999999"}) {
+    for (const auto* bad :
+         {"", "dir", "dir=relative", "every=0", "evry=1", "every=x", "flush=10", "dir=/a,every=3,flush=10",
+          "every=1,every=2", "dir=/a,milestone=10", "milestone=x", "dir=/a\nb", "dir=/a\x1b[2J", "size=many",
+          "size=9999T", "size=17T", "every=99999999999999999999"}) {
         INFO(bad);
         const auto checked = check(checkpoint, bad);
         REQUIRE_FALSE(checked);

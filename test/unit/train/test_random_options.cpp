@@ -80,7 +80,7 @@ std::string checkpoint_keys(dice& d) {
     std::string out;
     for (std::size_t i = 0, n = d.below(6); i < n; ++i) {
         if (i) out += ",";
-        switch (d.below(5)) {
+        switch (d.below(6)) {
             case 0:
                 out += "dir=" + d.one_of(directories);
                 break;
@@ -91,6 +91,9 @@ std::string checkpoint_keys(dice& d) {
                 out += "flush=" + number(d);
                 break;
             case 3:
+                out += "milestone=" + number(d);
+                break;
+            case 4:
                 out += "size=" + d.one_of(sizes);
                 break;
             default:
@@ -157,7 +160,8 @@ std::string option(dice& d, which index) {
 }
 
 std::string text_of(const checkpoint_options& c) {
-    std::string out = fmt::format("every={},flush={},size={}", c.every, c.flush, c.bytes);
+    std::string out =
+        fmt::format("every={},flush={},milestone={},size={}", c.every, c.flush, c.milestone, c.bytes);
     if (!c.directory.empty()) out += ",dir=" + c.directory;
     return out;
 }

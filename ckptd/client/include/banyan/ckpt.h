@@ -168,6 +168,14 @@ BCK_API void bck_heartbeat(uint64_t step, uint32_t phase);
  * where nothing is flushed. */
 BCK_API int bck_wait(uint64_t step, int level, int timeout_ms);
 
+/* Gives `step` a name by which it stays in the job's directory, however many newer ones come, and has it
+ * brought there now, behind the program's back. A step that has the name loses it. Saves go on meanwhile:
+ * where a newer step is complete before storage has taken this one, the name is that one's. `name`: letters a
+ * to z, digits, _ and -, at most 32. For one rank to call, after its save; where several do they name the
+ * same step. BCK_E_INVALID where nothing is flushed. `banyan-ckpt show DIR` lists the names, `drop
+ * DIR/milestones/NAME` deletes one; bck_reader_open takes that path. */
+BCK_API int bck_milestone(uint64_t step, const char* name);
+
 /* The step that bck_restart would bring back, the same on all ranks; BCK_E_NOTFOUND when there is none.
  * Waits, at most ten minutes, until every node of the job has its ranks' state; rank 0 prints what is waited
  * for. BCK_E_REFUSED when a node's daemon does not answer, or has no session of the job, for too long
@@ -255,6 +263,7 @@ BCK_API int bck_state_checkpoint_begin(bck_state* state, uint64_t step, const bc
                                        size_t count, void* stream);
 BCK_API int bck_state_checkpoint_end(bck_state* state);
 BCK_API int bck_state_wait(bck_state* state, uint64_t step, int level, int timeout_ms);
+BCK_API int bck_state_milestone(bck_state* state, uint64_t step, const char* name);
 BCK_API int bck_state_restart_query(bck_state* state, uint64_t* step);
 BCK_API int bck_state_stat(bck_state* state, bck_contents** contents);
 BCK_API int bck_state_restart(bck_state* state, uint64_t* step, int* source);
@@ -266,9 +275,9 @@ BCK_API int bck_state_restart_into(bck_state* state, uint64_t* step, int* source
 typedef struct bck_reader bck_reader;
 
 /* A step of a checkpoint directory, in a job or outside of any: no daemon and no bck_init are needed. `dir`
- * as in --train-ckpt=dir=, or states/NAME in it; `step` NULL: the newest that is committed. BCK_E_NOTFOUND:
- * there is none. BCK_E_REFUSED: it is damaged (no older one is taken for it), or cannot be looked at. The
- * caller closes it.
+ * as in --train-ckpt=dir=, or states/NAME in it; `step` NULL: the newest that is committed. With NULL it may
+ * be the path of a milestone, too. BCK_E_NOTFOUND: there is none. BCK_E_REFUSED: it is damaged (no older one
+ * is taken for it), or cannot be looked at. The caller closes it.
  */
 BCK_API int bck_reader_open(const char* dir, const uint64_t* step, bck_reader** reader);
 /* The step to which the ranks of the job go back, from whatever holds it: this node's memory, another's, or

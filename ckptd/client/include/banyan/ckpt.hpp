@@ -394,6 +394,11 @@ class state {
             bck_state_wait(state_, step, static_cast<int>(how), static_cast<int>(ms.count())));
     }
 
+    /// The step stays in storage under that name: bck_milestone.
+    result<void> milestone(std::uint64_t step, const std::string& name) {
+        return detail::checked(bck_state_milestone(state_, step, name.c_str()));
+    }
+
     // Nothing in it: there is no checkpoint, the training begins anew. An error is something else.
 
     result<std::optional<std::uint64_t>> restart_query() {

@@ -18,7 +18,7 @@ struct library {
     F(bck_stat) F(bck_contents_step) F(bck_contents_size) F(bck_contents_at) F(bck_contents_free)              \
     F(bck_reader_open) F(bck_reader_step) F(bck_reader_world) F(bck_reader_stat) F(bck_reader_fill)            \
     F(bck_reader_open_job) F(bck_reader_close) F(bck_checkpoint_begin) F(bck_checkpoint_end)                   \
-    F(bck_seal_requested) F(bck_heartbeat) F(bck_finalize) F(bck_error) F(bck_version)
+    F(bck_seal_requested) F(bck_heartbeat) F(bck_milestone) F(bck_finalize) F(bck_error) F(bck_version)
 // clang-format on
 #define BANYAN_CKPT_MEMBER(name) decltype(&::name) name = nullptr;
     BANYAN_CKPT_NEEDED(BANYAN_CKPT_MEMBER)

@@ -165,6 +165,12 @@ NB_MODULE(_native, m) {
             return of(unlocked([&] { return py::lib().bck_wait(step, level, timeout_ms); }));
         },
         "step"_a, "level"_a, "timeout_ms"_a);
+    m.def(
+        "milestone",
+        [](std::uint64_t step, const std::string& name) {
+            return of(unlocked([&] { return py::lib().bck_milestone(step, name.c_str()); }));
+        },
+        "step"_a, "name"_a);
     m.def("seal_requested", [] { return py::lib().bck_seal_requested() == 1; });
     m.def(
         "heartbeat", [](std::uint64_t step, std::uint32_t phase) { py::lib().bck_heartbeat(step, phase); },
