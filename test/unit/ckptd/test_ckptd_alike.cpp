@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Data parallel copies: storage has one of them, and every rank has its state back.
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
 #include <catch2/catch.hpp>
 
 #include "cluster.hpp"
+#include "test/scratch_path.hpp"
 
 namespace test_ckptd_alike {
 
@@ -147,6 +149,35 @@ TEST_CASE("ranks that cease to hold the same lose nothing", "[ckptd]") {
     ranks = start_ranks(c, 8, {1, 2}, 2, 100);
     for (std::uint64_t i = 0; i < world; ++i) has_rows(ranks[i], i, 4);
     all_begin_with(ranks, 5, "rows_restart");
+}
+
+TEST_CASE("a file that gets its name after the commit is the one that was committed", "[ckptd]") {
+    const auto gate = banyan::testing::scratch_path("gate");
+    cluster::options o{2, "commit_warning_after = \"2s\"\n", {}};
+    o.before[2] = {"env", "LD_PRELOAD=" SLOW_STORAGE, "SLOW_RENAME=rank-", "SLOW_GATE=" + gate.string()};
+    cluster c(o);
+    const auto dir = c.dir() + "/out";
+    CHECK(c.open(job(c, 7, dir)).empty());
+    auto ranks = begin(c, 7);
+    all_are(ask_all(ranks, "rows_restart"), not_restored(BCK_E_NOTFOUND));
+    save(ranks, 1);
+    // The second node has written its ranks' files and hangs; the first one writes them in its place.
+    std::ofstream{gate};
+    all_are(ask_all(ranks, "rows_save 2"), BCK_OK);
+    all_are(ask_all(ranks, "wait 2 3 20000"), BCK_OK);
+    const auto committed = files_of(dir, 2);
+    fs::remove(gate);
+    const auto is_unfinished = [](const auto& entry) { return entry.path().extension() != ".safetensors"; };
+    CHECK(eventually([&] {
+        const fs::directory_iterator entries(step_folder(dir, 2)), end;
+        return std::count_if(entries, end, is_unfinished) == 2;  // MANIFEST.json, COMMIT
+    }));
+    for (const auto& file : committed)
+        CHECK(fs::file_size(step_folder(dir, 2) + "/" + file["path"].get<std::string>()) == file["size"]);
+    end(c, 7, ranks);
+    CHECK(c.open(job(c, 8, dir)).empty());
+    ranks = begin(c, 8);
+    all_begin_with(ranks, 2, "rows_restart");
 }
 
 TEST_CASE("a damaged copy is damaged for all who have their state there", "[ckptd]") {
