@@ -65,13 +65,9 @@ result<std::string> connection::attach(const rank_name& who, std::uint64_t bytes
                                        const std::function<void()>& moves) {
     const auto until = in(attach_timeout);
     refused_ = false;
-    nlohmann::json meta{{"job", who.job},
-                        {"rank", who.rank},
-                        {"world", who.world},
-                        {"bytes", bytes},
-                        {"parts", true},
-                        {"huge", maps_huge_},
-                        {"protocol", {local_protocol.oldest, local_protocol.newest}}};
+    nlohmann::json meta{{"job", who.job},     {"rank", who.rank},
+                        {"world", who.world}, {"bytes", bytes},
+                        {"huge", maps_huge_}, {"protocol", {local_protocol.oldest, local_protocol.newest}}};
     if (who.step) meta["step"] = *who.step;
     if (!who.state.empty()) meta["state"] = who.state;
     // A type of its own: a daemon that knows of no named states would hand out the other one's memory.

@@ -47,18 +47,16 @@ bool can_grow(const std::shared_ptr<shard_memory>& m) { return m && files_of(m).
 
 }  // namespace
 
-task<result<void>> rank_buffers::ensure(session_ptr s, std::uint32_t rank, std::uint64_t bytes,
-                                        abilities can) {
+task<result<void>> rank_buffers::ensure(session_ptr s, std::uint32_t rank, std::uint64_t bytes, bool huge) {
     const auto held = co_await s->memory_lock->acquire();
     auto& r = s->ranks[rank];
     give_up_holed(users_, s, rank);
-    const bool fits = r.memory && r.buffers == s->request.buffers &&
-                      (can.parts || files_of(r.memory).size() == 1) && (can.huge || !r.memory->is_reserved());
+    const bool fits = r.memory && r.buffers == s->request.buffers && (huge || !r.memory->is_reserved());
     if (fits && r.buffer_bytes >= round_to_page(bytes)) co_return result<void>{};
     const std::uint32_t buffers = s->request.buffers;
     const joined_shape shape{page_bytes, buffers};
     const auto name = fmt::format("banyan-buffers-{}-{}", s->job(), rank);
-    const auto from = fits && can.parts && can_grow(r.memory) ? r.memory : nullptr;
+    const auto from = fits && can_grow(r.memory) ? r.memory : nullptr;
     if (!from) let_go_of_unused(core_, s, r);
     if (!s->detached) BANYAN_CO_CHECK(ended_.make_descriptor(*s));
     const auto more = from ? round_up(bytes, from->unit()) - r.buffer_bytes : 0;
@@ -78,7 +76,7 @@ task<result<void>> rank_buffers::ensure(session_ptr s, std::uint32_t rank, std::
                         format_bytes(wanted), s->job(), memory_in_words(core_, *s), format_bytes(limit)),
             core_.config.to_raise_job_limit());
     auto budget = core_.budget;
-    const auto most = can.huge ? limit - core_.memory_of_job(*s) : 0;
+    const auto most = huge ? limit - core_.memory_of_job(*s) : 0;
     std::optional<in_the_making> counted(
         std::in_place, s, from ? wanted : shard_memory::bytes_to_make(*budget, shape, bytes, most));
     const auto work = [budget, name, shape, bytes, from, more, most] {
@@ -120,9 +118,8 @@ task<result<void>> rank_buffers::ensure(session_ptr s, std::uint32_t rank, std::
 
 task<result<void>> rank_buffers::make_ready(session_ptr s, std::vector<std::uint32_t> ranks) {
     if (s->request.bytes == 0) co_return result<void>{};
-    const abilities none{};
     for (const auto rank : ranks)
-        BANYAN_CO_CHECK(co_await ensure(s, rank, s->request.bytes + header_allowance, none));
+        BANYAN_CO_CHECK(co_await ensure(s, rank, s->request.bytes + header_allowance));
     co_return result<void>{};
 }
 

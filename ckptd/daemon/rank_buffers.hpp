@@ -16,15 +16,10 @@ class rank_buffers {
 
     /// For these ranks, if it is known how much.
     task<result<void>> make_ready(session_ptr s, std::vector<std::uint32_t> ranks);
-    /// What the library of a rank's process can map.
-    struct abilities {
-        bool parts = true;  ///< several files
-        bool huge = true;   ///< reserved huge pages
-    };
     /// At least so much in each of the rank's buffers. errc::exhausted: neither the job nor the node has so
     /// much left.
-    /// What is there grows by what is new, where the process can map that.
-    task<result<void>> ensure(session_ptr s, std::uint32_t rank, std::uint64_t bytes, abilities can);
+    /// What is there grows by what is new. `huge`: the rank's process can map reserved huge pages.
+    task<result<void>> ensure(session_ptr s, std::uint32_t rank, std::uint64_t bytes, bool huge = true);
     /// Memory for the first copy of each of these ranks of other nodes, so that the first one need not wait
     /// for it. Where there is none the user is told at once, with numbers.
     task<void> expect_copies(session_ptr s, std::vector<std::uint32_t> ranks);

@@ -78,13 +78,12 @@ task<answer_meta> rank_requests::on_attach(client_ptr client, json meta, bool na
             errc::not_found,
             fmt::format("job {} has no checkpoint session of uid {} on this node", job, client->uid),
             "was it submitted with --train-ckpt? slurmd's log says what went wrong with it");
-    attach_request asked{
-        static_cast<std::uint32_t>(rank),
-        world,
-        bytes,
-        std::nullopt,
-        {json_fields(meta).flag("parts").value_or(false), json_fields(meta).flag("huge").value_or(false)},
-        {}};
+    attach_request asked{static_cast<std::uint32_t>(rank),
+                         world,
+                         bytes,
+                         std::nullopt,
+                         json_fields(meta).flag("huge").value_or(false),
+                         {}};
     if (named) {
         BANYAN_CO_TRY(asked.state, json_fields(meta).text("state", max_state_name));
         BANYAN_CO_CHECK(check_state_name(asked.state));
@@ -213,7 +212,7 @@ task<answer_meta> rank_requests::attach(client_ptr client, session_ptr job, cons
     // The whole session: not for a process that attaches again and again. Its memory is kept when it is made.
     if (const auto& now = s->ranks[rank]; before != std::pair(now.last, now.finalized)) core_.keep(s);
     BANYAN_CO_CHECK(
-        co_await to_.memory.ensure(s, rank, std::max<std::uint64_t>(asked.bytes, page_bytes), asked.can));
+        co_await to_.memory.ensure(s, rank, std::max<std::uint64_t>(asked.bytes, page_bytes), asked.huge));
     if (s->closed || !client->socket.is_open()) co_return fail(errc::not_found, "the session ended");
     client->attached = s;
     client->rank = rank;

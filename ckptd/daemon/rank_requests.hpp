@@ -40,7 +40,7 @@ class rank_requests {
         std::uint32_t rank = 0;
         std::uint64_t world = 0, bytes = 0;
         std::optional<std::uint32_t> step;  ///< of the job, that the process belongs to
-        rank_buffers::abilities can;        ///< what it can map
+        bool huge = false;                  ///< it can map reserved huge pages
         std::string state;                  ///< empty: the job's own
     };
     task<answer_meta> attach(client_ptr client, session_ptr job, const attach_request& asked);

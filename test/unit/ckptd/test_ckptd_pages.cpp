@@ -162,7 +162,7 @@ TEST_CASE("a library that knows no huge pages gets memory in others", "[ckptd]")
     auto fd = wire::connect_unix(c.socket(1), soon());
     REQUIRE(fd);
     const auto attach = [&](const json& more, banyan::unique_fd* memory) {
-        json meta = attach_of(4, 0, 1, large, {{"parts", true}});
+        json meta = attach_of(4, 0, 1, large);
         meta.update(more);
         REQUIRE(
             wire::send_frame(fd->get(), static_cast<std::uint16_t>(ckpt::message::attach), meta, {}, soon()));
@@ -206,7 +206,7 @@ TEST_CASE("memory that was made for nobody yet is not needed twice", "[ckptd]") 
     auto fd = wire::connect_unix(c.socket(1), soon());
     REQUIRE(fd);
     banyan::unique_fd memory;
-    const json meta = attach_of(8, 0, 1, large, {{"parts", true}});
+    const json meta = attach_of(8, 0, 1, large);
     REQUIRE(wire::send_frame(fd->get(), static_cast<std::uint16_t>(ckpt::message::attach), meta, {}, soon()));
     const auto reply = wire::receive_frame(fd->get(), soon(), &memory);
     REQUIRE(reply);
@@ -226,7 +226,7 @@ TEST_CASE("a rank that makes holes in its memory loses it, and nobody else anyth
     auto fd = wire::connect_unix(c.socket(1), soon());
     REQUIRE(fd);
     banyan::unique_fd memory;
-    const json meta = attach_of(9, 0, 1, large, {{"parts", true}, {"huge", true}});
+    const json meta = attach_of(9, 0, 1, large, {{"huge", true}});
     REQUIRE(wire::send_frame(fd->get(), static_cast<std::uint16_t>(ckpt::message::attach), meta, {}, soon()));
     const auto reply = wire::receive_frame(fd->get(), soon(), &memory);
     REQUIRE(reply);
