@@ -237,7 +237,7 @@ void agreement::add(const shelf::copy& c) {
 
 void agreement::skipped(std::uint32_t rank, std::uint64_t step) {
     auto& known = saves_.try_emplace(rank, saved_steps{step, step}).first->second;
-    known.newest = std::max(known.newest, step);
+    known.end = std::max(known.end, step + 1);
 }
 
 // What was saved since a later launch was told of all that is held here is of none: it was promised nowhere.
@@ -265,7 +265,7 @@ effects agreement::safe(shelf::id number, level safety) {
 void agreement::cast(effects& out, std::uint32_t rank) const {
     const auto known = saves_.find(rank);
     if (known == saves_.end()) return;
-    vote v{rank, {}, known->second.first, known->second.newest};
+    vote v{rank, {}, known->second.first, known->second.end};
     for (const auto& c : shelf_.copies()) {
         if (!c.own || c.what.rank != rank || !is_of_this_round(c.what.key)) continue;
         // What the launch began from may have come to less in it than in the one before.
@@ -274,7 +274,7 @@ void agreement::cast(effects& out, std::uint32_t rank) const {
             v.kept.push_back(
                 {c.what.key, *c.voted, of_this_launch && c.what.key == committed(level::replicated)});
         else if (of_this_launch)
-            v.settled = std::min(v.settled, c.what.key.step - 1);
+            v.end = std::min(v.end, c.what.key.step);
     }
     say(out, leader_, std::move(v));
 }

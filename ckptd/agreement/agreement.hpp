@@ -36,9 +36,9 @@ struct launch {
     std::uint32_t group = 0;
 };
 
-/// The steps of this round that a daemon knows of one of its ranks.
+/// The steps of this round that a daemon knows of one of its ranks: those from `first` on and below `end`.
 struct saved_steps {
-    std::uint64_t first = 1, newest = 0;
+    std::uint64_t first = 0, end = 0;
 };
 
 /// What is to be done after an event, in any order.

@@ -159,8 +159,8 @@ struct again {
     bool forgetful = false;  ///< the sender's daemon does not know which round is the last
 };
 
-/// A member to whom it takes for the leader, for one of its ranks: of the steps `first` to `settled` of this
-/// generation I keep these, checked, and have or will have no other.
+/// A member to whom it takes for the leader, for one of its ranks: of the steps of this generation from
+/// `first` on and below `end` I keep these, checked, and have or will have no other.
 struct vote {
     struct one {
         copy_key key;
@@ -169,7 +169,7 @@ struct vote {
     };
     std::uint32_t rank = 0;
     std::vector<one> kept;
-    std::uint64_t first = 1, settled = 0;
+    std::uint64_t first = 0, end = 0;
 };
 
 /// The leader to all: every rank has voted, and no more than this will come of it.

@@ -30,7 +30,7 @@ vote_counter::outcome vote_counter::count(std::uint64_t generation, const std::o
         }
     }
     for (auto& [key, t] : tallies_) {
-        if (key.generation != generation || key.step < v.first || key.step > v.settled || t.passed_over ||
+        if (key.generation != generation || key.step < v.first || key.step >= v.end || t.passed_over ||
             t.voted == world_)
             continue;
         const auto is_kept = [&](const auto& one) { return one.key == key; };

@@ -44,7 +44,7 @@ void members(auto& v, F&& f) {
     else if constexpr (std::same_as<type, agreement::held>)
         f(v.key, v.rank);
     else if constexpr (std::same_as<type, agreement::saved_steps>)
-        f(v.first, v.newest);
+        f(v.first, v.end);
     else if constexpr (std::same_as<type, agreement::shelf::copy>)
         f(v.number, v.what, v.own, v.checked, v.voted);
     else if constexpr (std::same_as<type, agreement::launch>)

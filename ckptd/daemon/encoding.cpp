@@ -97,7 +97,7 @@ struct writer {
         json kept = json::array();
         for (const auto& [key, safety, heard] : m.kept)
             kept.push_back({key.generation, key.step, static_cast<unsigned>(safety), unsigned{heard}});
-        return {{"rank", m.rank}, {"kept", std::move(kept)}, {"first", m.first}, {"settled", m.settled}};
+        return {{"rank", m.rank}, {"kept", std::move(kept)}, {"first", m.first}, {"end", m.end}};
     }
     json operator()(const commit& m) const {
         return {{"key", put(m.key)}, {"level", static_cast<unsigned>(m.safety)}};
@@ -260,7 +260,7 @@ struct reader {
             m.kept.push_back({key, safety, n[3] == 1});
         }
         BANYAN_TRY(m.first, in.number("first"));
-        BANYAN_TRY(m.settled, in.number("settled"));
+        BANYAN_TRY(m.end, in.number("end"));
         return m;
     }
     result<body> read_commit() const {

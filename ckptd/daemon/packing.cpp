@@ -64,7 +64,7 @@ class unpacker {
         vote out;
         out.rank = rank();
         out.first = word();
-        out.settled = word();
+        out.end = word();
         for (auto left = word(most_kept); left != 0 && good_; --left) {
             const auto of = key();
             const auto safe = safety();
@@ -105,7 +105,7 @@ bool pack(const message& m, std::vector<std::byte>& out) {
     packer p(out);
     if (const auto* v = std::get_if<vote>(&m.what); v && v->kept.size() <= most_kept) {
         p.begin(a_vote, m.generation);
-        p(v->rank), p(v->first), p(v->settled), p(v->kept.size());
+        p(v->rank), p(v->first), p(v->end), p(v->kept.size());
         for (const auto& one : v->kept) p(one.key), p(one.safety), p(std::uint64_t{one.heard});
     } else if (const auto* c = std::get_if<commit>(&m.what)) {
         p.begin(a_commit, m.generation);

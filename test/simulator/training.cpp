@@ -61,7 +61,7 @@ void job::begin(std::uint32_t slot, std::uint64_t generation, const std::optiona
     arrived_.erase(slot);
     r.now = rank_process::doing::trains;
     r.generation = generation;
-    r.step = key ? key->step : 0;
+    r.step = key ? key->step : UINT64_MAX;  // the first step that is saved is 0
     r.state = own_part(slot);
     if (key) {
         auto& n = nodes_[assignment_[slot]];

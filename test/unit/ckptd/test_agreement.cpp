@@ -290,7 +290,7 @@ TEST_CASE("a decision is told to all once, then to whoever asks again", "[ckptd]
     agreement::vote_counter v(2);
     const copy_key key{round_one, 1}, other{round_one, 2};
     const auto vote = [&](std::uint32_t rank, std::vector<agreement::vote::one> kept) {
-        return v.count(round_one, {}, {rank, std::move(kept), 1, 2});
+        return v.count(round_one, {}, {rank, std::move(kept), 1, 3});
     };
     CHECK(vote(0, {{key, level::memory}, {other, level::memory}}).committed.empty());
     const auto decided = vote(1, {{key, level::memory}});
@@ -305,6 +305,24 @@ TEST_CASE("a decision is told to all once, then to whoever asks again", "[ckptd]
     const auto heard = vote(0, {{key, level::memory, true}, {other, level::memory}});
     REQUIRE(heard.known.size() == 1);
     CHECK(std::holds_alternative<agreement::passed_over>(heard.known[0]));
+}
+
+TEST_CASE("what a rank has not settled yet is passed over by nobody, whatever the step", "[ckptd]") {
+    const std::uint64_t step = GENERATE(0u, 1u, 7u);
+    CAPTURE(step);
+    two_slots t;
+    t.a.storage_holds({});
+    t.go();
+    t.hear(1, agreement::vote{1, {{{round_one, step}, level::replicated}}, step, step + 1});
+    t.a.add(own(1, {round_one, step}));
+    for (const auto& [to, m] : t.a.tick().send) {  // the copy is still on its way to the buddy
+        if (const auto* v = std::get_if<agreement::vote>(&m.what)) CHECK(v->end == step);
+        if (to == 0) t.a.receive(0, m);
+    }
+    CHECK(t.a.votes().open() == std::vector{copy_key{round_one, step}});
+    for (const auto& [to, m] : t.a.safe(1, level::replicated).send)
+        if (to == 0) t.a.receive(0, m);
+    CHECK(t.a.committed(level::replicated) == copy_key{round_one, step});
 }
 
 TEST_CASE("a vote says of which commit there is nothing more to tell", "[ckptd]") {

@@ -96,8 +96,8 @@ TEST_CASE("what is out of range, of another type or not there is refused", "[agr
     refuses(R"({"generation":1,"is":"still_needed","what":[1,2,4]})");
     refuses(R"({"generation":1,"is":"still_needed","what":[1,1001,0]})");
     refuses(R"({"generation":1,"is":"commit","key":[1,2],"level":2})");
-    refuses(R"({"generation":1,"is":"vote","rank":0,"first":1,"settled":1,"kept":[[1,2,0]]})");
-    refuses(R"({"generation":1,"is":"vote","rank":0,"first":1,"settled":1,"kept":[[1,2,0,2]]})");
+    refuses(R"({"generation":1,"is":"vote","rank":0,"first":1,"end":2,"kept":[[1,2,0]]})");
+    refuses(R"({"generation":1,"is":"vote","rank":0,"first":1,"end":2,"kept":[[1,2,0,2]]})");
     refuses(R"({"generation":1,"is":"prepared","ballot":[1,2],"failed":[4]})");
     refuses(R"({"generation":1,"is":"prepare","ballot":[1,2],"life":1,"holders":[{"rank":0,"slots":[3]}]})");
     refuses(R"({"generation":1,"is":"prepare","ballot":[1,2],"life":1,"outside":["n9","a"],

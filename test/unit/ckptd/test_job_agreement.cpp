@@ -157,7 +157,7 @@ TEST_CASE("who was silent is asked, whatever is to be said", "[ckptd]") {
     REQUIRE(b.agreed->leader() == 1);
     b.asked = b.told = 0;
     const agreement::vote::one what{{generation, 1}, agreement::level::memory};
-    for (const std::uint32_t rank : {0u, 1u, 2u, 3u}) b.hear(agreement::vote{rank, {what}, 1, 1});
+    for (const std::uint32_t rank : {0u, 1u, 2u, 3u}) b.hear(agreement::vote{rank, {what}, 1, 2});
     CHECK(b.told == 0);  // of the commit
     CHECK(b.asked > 0);
     CHECK(b.agreed->leader() == 1);
@@ -173,7 +173,7 @@ TEST_CASE("what a tick decides is told, whatever else it says", "[ckptd]") {
     b.run();
     REQUIRE(b.agreed->leader() == 1);  // and rank 2 has passed step 2 over, of which nobody has spoken yet
     const agreement::vote::one what{{generation, 2}, agreement::level::memory};
-    b.hear(agreement::vote{0, {what}, 1, 2});
+    b.hear(agreement::vote{0, {what}, 1, 3});
     REQUIRE(b.agreed->rules().votes().open().size() == 2);
     b.agreed->add({9, {what.key, 0}, false, true, {}});  // slot 0 is asked whether it still needs that
     b.answers = true;
@@ -227,10 +227,10 @@ TEST_CASE("of the votes that are counted here only the deciding one is kept and 
     b.begin();
     const agreement::vote::one what{{generation, 1}, agreement::level::replicated};
     const int kept = b.kept, changed = b.changed;
-    for (const std::uint32_t rank : {0u, 1u, 2u}) b.hear(agreement::vote{rank, {what}, 1, 1});
+    for (const std::uint32_t rank : {0u, 1u, 2u}) b.hear(agreement::vote{rank, {what}, 1, 2});
     CHECK(b.kept == kept);
     CHECK(b.changed == changed);
-    b.hear(agreement::vote{3, {what}, 1, 1});
+    b.hear(agreement::vote{3, {what}, 1, 2});
     CHECK(b.kept > kept);
     CHECK(b.changed > changed);
     CHECK(b.agreed->rules().committed(agreement::level::replicated) == what.key);
