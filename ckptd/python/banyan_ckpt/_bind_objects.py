@@ -79,10 +79,27 @@ def bind_optimizer(binder: Binder, optimizer: torch.optim.Optimizer, saved: Any,
             raise binder.wrong((*path, name), f"is a parameter of the optimizer in step {binder.source.step}, and none here")
     if len(saved_names) != len(parameters):
         raise binder.wrong(path, f"has {len(parameters)} parameters here, and {len(saved_names)} in step {binder.source.step}")
-    per = {index[name]: _moments(binder, optimizer, parameters[index[name]], its, (*path, "state", name))
-           for name, its in saved["state"].items()}
-    groups = [{**group, "params": [index[name] for name in group["params"]]} for group in binder.fresh(saved["param_groups"], path)]
+    here = _positions(optimizer)
+    if [{index[name] for name in group["params"]} for group in saved["param_groups"]] != [set(at) for at in here]:
+        raise binder.wrong(path, f"has groups of {', '.join(str(len(at)) for at in here)} parameters here; those of step {binder.source.step} "
+                                 f"have {', '.join(str(len(group['params'])) for group in saved['param_groups'])}, or others")
+    per: dict[Any, Any] = {}
+    for name, its in saved["state"].items():
+        if name in index:
+            per[index[name]] = _moments(binder, optimizer, parameters[index[name]], its, (*path, "state", name))
+        else:  # of no parameter, but of the optimizer as a whole
+            per[name] = binder.fresh(its, (*path, "state", name))
+    # load_state_dict() goes by the place in a group, and the parameters may stand in another order than when they were saved.
+    groups = [{**group, "params": list(at)} for group, at in zip(binder.fresh(saved["param_groups"], path), here, strict=True)]
     binder.actions.append(lambda: _load_part(binder, optimizer, {"state": per, "param_groups": groups}, path))
+
+
+def _positions(optimizer: torch.optim.Optimizer) -> list[range]:
+    """By group: where among all parameters of the optimizer its own stand."""
+    out, begin = [], 0
+    for group in optimizer.param_groups:
+        out.append(range(begin, begin := begin + len(group["params"])))
+    return out
 
 
 def _moments(binder: Binder, optimizer: torch.optim.Optimizer, parameter: torch.Tensor, saved: Any, path: Path) -> Any:

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What is loaded is what was saved, for states of a shape that the other tests have not; what cannot be is refused before anything is changed."""
+
+import torch
+from states import refused
+
+import banyan_ckpt as banyan
+
+
+def begun(kept):
+    banyan.init()
+    assert banyan.load(None) is None
+
+
+def saved(step, state):
+    assert banyan.save(step, state) and banyan.wait(step, timeout=30)
+
+
+def two_layers(grouped):
+    """Two weights of one shape; `grouped` makes an optimizer of them."""
+    model = torch.nn.ModuleDict({"a": torch.nn.Linear(3, 3, bias=False), "b": torch.nn.Linear(3, 3, bias=False)})
+    groups = grouped(model["a"].weight, model["b"].weight)
+    return {"model": model, "optimizer": torch.optim.Adam([{"params": group, "lr": 0.1 * (i + 1)} for i, group in enumerate(groups)])}
+
+
+def another_order(kept):
+    begun(kept)
+    first = two_layers(lambda a, b: [[a, b]])
+    model = first["model"]
+    (model["a"](torch.ones(1, 3)).sum() + 5 * model["b"](torch.ones(1, 3)).sum()).backward()
+    first["optimizer"].step()
+    first["optimizer"].state["of all"] = 7
+    saved(1, first)
+    split = two_layers(lambda a, b: [[a], [b]])
+    before = split["model"]["a"].weight.detach().clone()
+    named = refused(banyan.load, split)
+    assert named[0] == "optimizer" and "groups of 1, 1 parameters here" in named[2]
+    assert torch.equal(split["model"]["a"].weight, before), "nothing was changed"
+    second = two_layers(lambda a, b: [[b, a]])
+    assert banyan.load(second).step == 1
+    assert second["optimizer"].state["of all"] == 7
+    for name in "ab":
+        was, now = (one["optimizer"].state[one["model"][name].weight] for one in (first, second))
+        assert all(torch.equal(was[key], now[key]) for key in was), name
+
+
+def test_an_optimizer_with_its_parameters_in_another_order(lab):
+    nodes = lab.daemons()
+    nodes.open(7)
+    lab.ranks(nodes, 7)[0].run(another_order)
