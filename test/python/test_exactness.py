@@ -48,3 +48,35 @@ def test_an_optimizer_with_its_parameters_in_another_order(lab):
     nodes = lab.daemons()
     nodes.open(7)
     lab.ranks(nodes, 7)[0].run(another_order)
+
+
+def shuffled(seed):
+    from torchdata.stateful_dataloader import StatefulDataLoader
+    torch.manual_seed(seed)
+    return {"loader": StatefulDataLoader(list(range(12)), batch_size=2, shuffle=True), "rng": banyan.Rng()}
+
+
+def drawing(kept, seed):
+    """Two epochs, in each step a draw as a dropout's, saved up to step 2: what was drawn from the step after the one that was loaded."""
+    banyan.init()
+    state, out = shuffled(seed), []
+    loaded = banyan.load(state)
+    step = loaded.step + 1 if loaded else 0
+    while step < 12:
+        for batch in state["loader"]:
+            out.append((batch.tolist(), torch.rand(1).item()))
+            if step <= 2:
+                assert banyan.save(step, state)
+            step += 1
+    assert banyan.wait(2, timeout=30)
+    return out
+
+
+def test_a_loader_that_draws_its_seed_leaves_random_numbers_as_they_were(lab):
+    nodes = lab.daemons()
+    nodes.open(7)
+    first = lab.ranks(nodes, 7)
+    expected = first[0].run(drawing, 0)
+    first.kill()
+    nodes.begin(7, 1)
+    assert lab.ranks(nodes, 7)[0].run(drawing, 5) == expected[3:]

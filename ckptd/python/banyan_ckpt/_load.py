@@ -12,6 +12,7 @@ from ._bind import Binder, Saved
 from ._errors import INVALID, NODAEMON, Error, Loaded, StateError
 from ._fill import fill_all
 from ._plan import FORMAT
+from ._rng import Rng
 from ._save import reserve_state
 from ._session import DIRECTORY, JOB, OFF, SESSION, World, open_library, settle, world
 from ._sources import Source, open_directory, open_job
@@ -40,8 +41,16 @@ def load_state(state: State | None, *, directory: str | os.PathLike[str] | None,
         if loaded is not None:
             SESSION.saved_step = loaded.step
         if state is not None:
-            reserve_state(state)  # where there is no room the save says so
+            _make_room(state)
         return loaded
+
+
+def _make_room(state: State) -> None:
+    """Where there is none the save says so. A loader that is asked for its state makes an iterator, which draws a seed: random numbers stay
+    as they were loaded."""
+    drawn = Rng().state_dict()
+    reserve_state(state)
+    Rng().load_state_dict(drawn)
 
 
 def _load_job(me: World, state: State | None, strict: bool) -> Loaded | None:
