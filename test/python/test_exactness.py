@@ -80,3 +80,27 @@ def test_a_loader_that_draws_its_seed_leaves_random_numbers_as_they_were(lab):
     first.kill()
     nodes.begin(7, 1)
     assert lab.ranks(nodes, 7)[0].run(drawing, 5) == expected[3:]
+
+
+def swapped(kept):
+    """parameter.data = ... frees the memory of a parameter, while it is copied."""
+    begun(kept)
+    module = torch.nn.Module()
+    module.large = torch.nn.Parameter(torch.ones(64 << 20))
+    state = {"model": module, "optimizer": torch.optim.SGD(module.parameters(), lr=0.1)}
+    assert banyan.save(1, state)
+    new = torch.zeros(3)
+    assert banyan.save(2, state, overlap=True)
+    module.large.data = new
+    assert banyan.wait(2, timeout=30)
+    into = {"model": {"large": torch.zeros(64 << 20)}}
+    assert banyan.load(into).step == 2
+    return bool((into["model"]["large"] == 1).all())
+
+
+def test_memory_that_is_freed_while_it_is_copied(lab):
+    nodes = lab.daemons()
+    nodes.open(7)
+    rank = lab.ranks(nodes, 7)[0]
+    rank.say(swapped)
+    assert rank.hear(), "the process lives, and what was sealed is what was there"

@@ -29,6 +29,7 @@ class _Beside:
     step: int
     native: _native.Pending
     plan: Plan
+    memory: list[torch.UntypedStorage]  # what is copied: `parameter.data = ...` would free it
     pid: int = field(default_factory=os.getpid)
 
 
@@ -87,11 +88,12 @@ def save_beside(step: int, state: State) -> Outcome:
         for key, optimizer in optimizers.items():
             _hook(key, optimizer, me.rank)
         _copy_early(plan, what, optimizers)
+        memory = [tensor.untyped_storage() for tensor in plan.native.tensors() if tensor is not None]
         native = plan.native.begin(step, _stream())
         if native.begun()[0] != OK:
             plan.native.clear()
             return answer_of(step, native.begun(), me.rank)
-        _beside = _Beside(step, native, plan)
+        _beside = _Beside(step, native, plan, memory)
         return Outcome(step, OK, "under way" if last is None or last[1][0] == OK else f"under way; step {last[0]} was not saved: {last[1][1]}")
 
 
