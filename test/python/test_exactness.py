@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What is loaded is what was saved, for states of a shape that the other tests have not; what cannot be is refused before anything is changed."""
 
+import numpy as np
 import torch
 from states import refused
 
@@ -104,3 +105,55 @@ def test_memory_that_is_freed_while_it_is_copied(lab):
     rank = lab.ranks(nodes, 7)[0]
     rank.say(swapped)
     assert rank.hear(), "the process lives, and what was sealed is what was there"
+
+
+class Listed:
+    """Its state is no dictionary."""
+
+    def state_dict(self):
+        return [1]
+
+    def load_state_dict(self, state_dict):
+        raise AssertionError
+
+
+def odd_states(kept):
+    begun(kept)
+    counts = {"_orig_mod.weight": 3}  # of a compiled module's parameters
+    saved(1, {"counts": dict(counts)})
+    again = {"counts": {"_orig_mod.weight": 0}}
+    assert banyan.load(again).step == 1 and again["counts"] == counts
+    named = refused(banyan.save, 2, {"listed": Listed()})
+    assert named[0] == "listed" and "returns a list" in named[2]
+    module = torch.nn.Module()
+    module.register_buffer("mask", torch.arange(3.0).expand(4, 3))
+    saved(2, {"model": module})
+    other = torch.nn.Module()
+    other.register_buffer("mask", torch.zeros(3).expand(4, 3))
+    assert banyan.load({"model": other}).step == 2
+    assert torch.equal(other.mask, module.mask) and other.mask.stride() == (0, 1)
+    saved(3, {"t": torch.arange(12.0).reshape(4, 3)})
+    named = refused(banyan.load, {"t": torch.zeros(3).expand(4, 3)})
+    assert named[0] == "t" and "expanded" in named[2]
+
+
+def test_keys_objects_and_tensors_of_odd_kinds(lab):
+    nodes = lab.daemons()
+    nodes.open(7)
+    lab.ranks(nodes, 7)[0].run(odd_states)
+
+
+def of_numpy(kept):
+    begun(kept)
+    values = [np.str_(""), np.bytes_(b""), np.zeros((0, 3), np.float32), np.array(["", "x"])]
+    saved(1, {"values": values})
+    found = banyan.load().state["values"]
+    assert [(type(one), one.dtype, one.tolist()) for one in found] == [(type(one), one.dtype, one.tolist()) for one in values]
+    for other in (np.ma.masked_array([1, 2], mask=[0, 1]), np.matrix([[1]])):
+        assert refused(banyan.save, 2, {"values": {"other": other}})[0] == "values.other"
+
+
+def test_numpy_values_come_back_or_are_refused(lab):
+    nodes = lab.daemons()
+    nodes.open(7)
+    lab.ranks(nodes, 7)[0].run(of_numpy)

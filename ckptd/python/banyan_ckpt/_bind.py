@@ -94,7 +94,7 @@ class Binder:
             raise self.wrong(path, f"is a dictionary here, and a {_kind(saved)} in step {self.source.step}")
         known = set()
         for key, part in list(live.items()):
-            its = clean(key) if isinstance(key, str) else key
+            its = clean(key) if isinstance(key, str) and key not in saved else key  # only keys on the way to a tensor are saved clean
             known.add(its)
             if its in saved:
                 self.value(part, saved[its], (*path, key), partial(live.__setitem__, key))

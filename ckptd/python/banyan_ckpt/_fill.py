@@ -56,12 +56,22 @@ def _fill_aside(source: Source, aside: list[Wanted], places: dict[tuple[int, int
     source.fill([Target(name, replace(one.piece, local=copy), one.own) for name, (one, copy) in taken.items()])
     with torch.no_grad():
         for one, copy in taken.values():
-            other = places.get((one.piece.local.data_ptr(), one.piece.bytes))
+            local = one.piece.local
+            other = places.get((local.data_ptr(), one.piece.bytes))
             if other is None:
-                one.piece.local.copy_(copy)
-            elif not torch.equal(_bits(one.piece.local), _bits(copy)):
+                _first(local, local.stride()).copy_(_first(copy, local.stride()))
+                if 0 in local.stride() and not torch.equal(_bits(local), _bits(copy)):
+                    raise StateError(one.key, rank, f"is expanded here, one memory for several elements, but in step {source.step} they differ")
+            elif not torch.equal(_bits(local), _bits(copy)):
                 raise StateError(one.key, rank, f"shares its memory with {other.key!r} here, but in step {source.step} they differ")
     return aside
+
+
+def _first(of: torch.Tensor, stride: tuple[int, ...]) -> torch.Tensor:
+    """Of elements that share one memory, as in an expanded tensor, the first."""
+    for dim, step in enumerate(stride):
+        of = of.narrow(dim, 0, 1) if step == 0 else of
+    return of
 
 
 def _bits(of: torch.Tensor) -> torch.Tensor:

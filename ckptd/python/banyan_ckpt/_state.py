@@ -80,12 +80,19 @@ def expand(state: State, rank: int) -> Expanded:
         elif isinstance(part, torch.optim.Optimizer):
             out.tree[key] = optimizer_state(part, names)
         elif not isinstance(part, dict) and isinstance(part, Stateful):
-            out.tree[key] = part.state_dict()
+            out.tree[key] = object_state(part, key, rank)
             own.append(key)
         else:
             out.tree[key] = part
     out.own = tuple(own)
     return out
+
+
+def object_state(part: Stateful, key: str, rank: int) -> dict[str, Any]:
+    said = part.state_dict()
+    if not isinstance(said, dict):
+        raise StateError(key, rank, f"({kind_of(part)}) has a state_dict() that returns a {kind_of(said)}, not a dictionary")
+    return said
 
 
 def module_state(module: torch.nn.Module, key: str, rank: int) -> dict[str, Any]:

@@ -85,7 +85,8 @@ def _foreign(value: Any, path: tuple[Any, ...]) -> dict[str, Any]:
             return {TAG: "dtype", "v": str(value).removeprefix("torch.")}
         if isinstance(value, torch.device):
             return {TAG: "device", "v": str(value)}
-    if numpy is not None and isinstance(value, numpy.ndarray | numpy.generic) and not value.dtype.hasobject and value.dtype.names is None:
+    if numpy is not None and (type(value) is numpy.ndarray or isinstance(value, numpy.generic)) and not value.dtype.hasobject \
+            and value.dtype.names is None and numpy.dtype(value.dtype.str) == value.dtype:
         kind = "array" if isinstance(value, numpy.ndarray) else "scalar"
         return {TAG: kind, "dtype": value.dtype.str, "shape": list(value.shape), "v": base64.b64encode(value.tobytes()).decode()}
     for base in (bool, int, float, str):  # an enum's member, or a subclass: what it stands for
@@ -123,7 +124,10 @@ def _array(value: Any) -> Any:
     dtype = numpy.dtype(value["dtype"])
     if dtype.hasobject:
         raise ValueError("an array of Python objects is not read")
-    out = numpy.frombuffer(base64.b64decode(value["v"]), dtype=dtype).reshape(value["shape"]).copy()
+    if dtype.itemsize == 0:  # an empty text: frombuffer() takes none
+        out = numpy.zeros(value["shape"], dtype)
+    else:
+        out = numpy.frombuffer(base64.b64decode(value["v"]), dtype=dtype).reshape(value["shape"]).copy()
     return out[()] if value[TAG] == "scalar" else out
 
 
