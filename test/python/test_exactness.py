@@ -2,6 +2,7 @@
 """What is loaded is what was saved, for states of a shape that the other tests have not; what cannot be is refused before anything is changed."""
 
 import numpy as np
+import pytest
 import torch
 from states import refused
 
@@ -157,3 +158,28 @@ def test_numpy_values_come_back_or_are_refused(lab):
     nodes = lab.daemons()
     nodes.open(7)
     lab.ranks(nodes, 7)[0].run(of_numpy)
+
+
+def begun_again(kept):
+    banyan.init()
+    refused(banyan.load, {"unknown": torch.zeros(1)})
+    banyan.init()
+    with pytest.raises(banyan.Error, match=r"nothing is saved, since load\(\) failed"):
+        banyan.save(9, {"t": torch.zeros(1)})
+    assert banyan.load({"t": torch.zeros(1)}).step == 1
+    assert banyan.save(9, {"t": torch.zeros(1)})
+
+
+def one_saved(kept):
+    begun(kept)
+    saved(1, {"t": torch.ones(1)})
+
+
+def test_init_again_after_a_load_that_failed(lab):
+    nodes = lab.daemons()
+    nodes.open(7)
+    first = lab.ranks(nodes, 7)
+    first[0].run(one_saved)
+    first.kill()
+    nodes.begin(7, 1)
+    lab.ranks(nodes, 7)[0].run(begun_again)

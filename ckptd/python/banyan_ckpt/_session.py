@@ -108,8 +108,10 @@ def init(job: str | None = None, rank: int | None = None, world: int | None = No
             raise Error(f"rank {me.rank} is not one of a world of {me.world}: $RANK and $WORLD_SIZE, or rank= and world=", INVALID)
         if SESSION.world is not None and SESSION.pid != os.getpid():
             SESSION.warned.clear()
+        if SESSION.world != me or SESSION.pid != os.getpid():
+            SESSION.load_failed = ""  # else what could not be loaded is there still
         SESSION.world, SESSION.pid = me, os.getpid()
-        SESSION.has_loaded, SESSION.load_failed, SESSION.saved_step = False, "", -1
+        SESSION.has_loaded, SESSION.saved_step = False, -1
         if me.mode == JOB:
             open_library()
             code, error = _native.init(me.job or None, me.rank, me.world)
