@@ -68,6 +68,41 @@ def test_while_the_training_goes_on(lab):
     assert code == 1 and "--part names one" in text and "model" in text and not (lab.tmp / "none").exists()
     code, text = alone.run(exported, lab.tmp / "nowhere", lab.tmp / "none", "--to", "dcp")
     assert code == 1 and "nowhere" in text
+    targets(alone, out, lab.tmp)
+
+
+def targets(alone, out, tmp):
+    """Nothing but the target is written, and nothing is left of an export that failed."""
+    mine = tmp / "named.part" / "mine"
+    mine.parent.mkdir()
+    mine.touch()
+    (tmp / "link").symlink_to(tmp / "nothing")
+    before = set(tmp.iterdir())
+    assert alone.run(exported, out, tmp / "link", "--to", "hf")[0] == 1
+    assert alone.run(exported, out, tmp / "none", "--to", "hf", "--config", tmp / "nothing")[0] == 1
+    assert set(tmp.iterdir()) == before
+    for target in (f"{tmp}/slash/", f"{tmp}/named"):
+        code, text = alone.run(exported, out, target, "--to", "hf")
+        assert code == 0, text
+    assert mine.exists() and set(tmp.iterdir()) - before == {tmp / "slash", tmp / "named"}
+
+
+def other_dtype(kept):
+    banyan.init()
+    banyan.load(None)
+    assert banyan.save(1, {"model": {"c": torch.zeros(2, dtype=torch.complex128)}}) and banyan.wait(1, "durable", 30)
+
+
+def test_a_dtype_that_safetensors_has_not(lab):
+    nodes = lab.daemons()
+    out = lab.tmp / "out"
+    out.mkdir(mode=0o777)
+    nodes.open(7, directory=out, flush=1)
+    rank = lab.ranks(nodes, 7)[0]
+    rank.run(other_dtype)
+    code, text = rank.run(exported, out, lab.tmp / "hf", "--to", "hf")
+    assert code == 1 and "c is torch.complex128" in text and os.listdir(lab.tmp) == ["out"]
+    assert rank.run(exported, out, lab.tmp / "dcp", "--to", "dcp")[0] == 0
 
 
 class Evil:

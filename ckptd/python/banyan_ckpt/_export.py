@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -65,17 +66,19 @@ def export(directory: str | os.PathLike[str], target: str | os.PathLike[str], to
            config: str | os.PathLike[str] | None = None) -> int:
     """to: "dcp", "safetensors" or "hf"; the target is a folder, which has its name only once it is whole. config: a folder whose
     configuration and tokenizer go with a Hugging Face model. Returns the step."""
-    final, begun = Path(target), Path(f"{os.fspath(target)}.part")
-    if final.exists():
+    final = Path(os.path.abspath(target))
+    if os.path.lexists(final):
         raise Error(f"{final} is there already: take another name", INVALID)
     found = Committed(directory, step, part)
-    shutil.rmtree(begun, ignore_errors=True)
-    begun.mkdir(parents=True)
-    {"dcp": _as_dcp, "safetensors": _as_safetensors, "hf": _as_hf}[to](found, begun)
-    for file in sorted(Path(config).iterdir()) if config is not None else ():
-        if file.is_file() and file.suffix in (".json", ".txt", ".model", ".jinja") and not file.name.endswith(".index.json"):
-            shutil.copy(file, begun)
-    begun.rename(final)
+    final.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f"{final.name}.", dir=final.parent) as own:  # two exports never meet in it
+        begun = Path(own) / final.name
+        begun.mkdir()
+        {"dcp": _as_dcp, "safetensors": _as_safetensors, "hf": _as_hf}[to](found, begun)
+        for file in sorted(Path(config).iterdir()) if config is not None else ():
+            if file.is_file() and file.suffix in (".json", ".txt", ".model", ".jinja") and not file.name.endswith(".index.json"):
+                shutil.copy(file, begun)
+        begun.rename(final)
     return found.step
 
 
@@ -109,7 +112,13 @@ def _shards(found: Committed, limit: int) -> Iterator[list[str]]:
 
 def _save_file(found: Committed, names: list[str], file: Path) -> None:
     from safetensors.torch import save_file
-    save_file({name: found.whole(name) for name in names}, file, metadata={"format": "pt"})
+    tensors = {name: found.whole(name) for name in names}
+    try:
+        save_file(tensors, file, metadata={"format": "pt"})
+    except KeyError as error:
+        dtype = error.args[0]
+        which = next((name for name, tensor in tensors.items() if tensor.dtype == dtype), names[0])
+        raise Error(f"{which} is {dtype}, which safetensors has not: export --to dcp, or name another --part", INVALID) from None
 
 
 def _as_safetensors(found: Committed, folder: Path) -> None:
