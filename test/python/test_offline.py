@@ -49,6 +49,27 @@ def test_what_is_there_is_not_overwritten(lab):
     lab.rank({}).run(unasked, lab.tmp / "out")
 
 
+def failed(kept, directory):
+    banyan.init(directory=directory)
+    with pytest.raises(banyan.StateError, match="is not in step 2"):
+        banyan.load({"unknown": 0})
+    with pytest.raises(banyan.Error, match=r"nothing is saved, since load\(\) failed"):
+        banyan.save(9, {"unknown": 0})
+    with pytest.raises(banyan.Error, match="step= goes with directory="):
+        banyan.load(models.training(), step=1)  # step 2 would stay the newest, whatever followed
+    assert banyan.load(models.training()).step == 2
+    with pytest.raises(banyan.StateError, match="step 2 is saved already"):
+        banyan.save(2, models.training())
+
+
+def test_a_step_that_was_not_loaded_is_not_replaced(lab):
+    first = lab.rank({})
+    first.run(begin, lab.tmp / "out")
+    first.run(models.go_on, 3)
+    lab.rank({}).run(failed, lab.tmp / "out")
+    assert lab.rank({}).run(begin, lab.tmp / "out") == 2
+
+
 def test_nowhere(lab):
     rank = lab.rank({}, lab.tmp / "err")
     assert rank.run(begin, None) is None

@@ -14,7 +14,7 @@ from ._fill import fill_all
 from ._plan import FORMAT
 from ._rng import Rng
 from ._save import reserve_state
-from ._session import DIRECTORY, JOB, OFF, SESSION, World, open_library, settle, world
+from ._session import DIRECTORY, JOB, SESSION, World, open_library, settle, world
 from ._sources import Source, open_directory, open_job
 from ._state import State, check_state
 from ._tree import decode
@@ -26,21 +26,20 @@ def load_state(state: State | None, *, directory: str | os.PathLike[str] | None,
         me = world()
         if state is not None:
             check_state(state, me.rank)
-        in_job = directory is None and me.mode == JOB
-        if step is not None and in_job:
-            raise Error(f"rank {me.rank}: a job goes on from its newest complete step: step= goes with directory=", INVALID)
-        if not in_job:
-            return _load_elsewhere(me, state, directory, step, strict)
+        if directory is not None:
+            return _load_from(me, directory, step, state, strict)
+        if step is not None:
+            raise Error(f"rank {me.rank}: a training goes on from its newest complete step: step= goes with directory=", INVALID)
         SESSION.load_failed = "it did not end"
         try:
-            loaded = _load_job(me, state, strict)
+            loaded = _load_own(me, state, strict)
         except BaseException as error:
             SESSION.load_failed = str(error) or type(error).__name__
             raise
         SESSION.has_loaded, SESSION.load_failed = True, ""
         if loaded is not None:
             SESSION.saved_step = loaded.step
-        if state is not None:
+        if state is not None and me.mode == JOB:
             _make_room(state)
         return loaded
 
@@ -51,6 +50,15 @@ def _make_room(state: State) -> None:
     drawn = Rng().state_dict()
     reserve_state(state)
     Rng().load_state_dict(drawn)
+
+
+def _load_own(me: World, state: State | None, strict: bool) -> Loaded | None:
+    """From where this process saves."""
+    if me.mode == DIRECTORY:
+        from ._offline import open_dcp
+        assert me.directory is not None
+        return _take(open_dcp(me, me.directory, None), me, state, strict)
+    return _load_job(me, state, strict) if me.mode == JOB else None
 
 
 def _load_job(me: World, state: State | None, strict: bool) -> Loaded | None:
@@ -65,19 +73,13 @@ def _load_job(me: World, state: State | None, strict: bool) -> Loaded | None:
     return _take(source, me, state, strict)
 
 
-def _load_elsewhere(me: World, state: State | None, directory: str | os.PathLike[str] | None, step: int | None,
-                    strict: bool) -> Loaded | None:
-    if directory is None and me.mode == OFF:
-        return None
-    place = directory if directory is not None else me.directory
-    SESSION.has_loaded = SESSION.has_loaded or directory is None
-    if place is None:
-        return None
+def _load_from(me: World, directory: str | os.PathLike[str], step: int | None, state: State | None, strict: bool) -> Loaded | None:
+    """From a directory that was named: this process need not go on from there."""
     from ._offline import is_dcp, open_dcp
-    if me.mode == DIRECTORY and directory is None or is_dcp(place):
-        return _take(open_dcp(me, place, step), me, state, strict)
+    if is_dcp(directory):
+        return _take(open_dcp(me, directory, step), me, state, strict)
     open_library()
-    return _take(open_directory(me, os.fspath(place), step), me, state, strict)
+    return _take(open_directory(me, os.fspath(directory), step), me, state, strict)
 
 
 def _take(source: Source | None, me: World, state: State | None, strict: bool) -> Loaded | None:
