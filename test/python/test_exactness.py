@@ -133,7 +133,11 @@ def odd_states(kept):
     other.register_buffer("mask", torch.zeros(3).expand(4, 3))
     assert banyan.load({"model": other}).step == 2
     assert torch.equal(other.mask, module.mask) and other.mask.stride() == (0, 1)
-    saved(3, {"t": torch.arange(12.0).reshape(4, 3)})
+    scripted = torch.jit.script(torch.nn.Linear(3, 2))
+    saved(3, {"model": scripted})
+    plain = torch.nn.Linear(3, 2)
+    assert banyan.load({"model": plain}).step == 3 and torch.equal(plain.weight, scripted.weight)
+    saved(4, {"t": torch.arange(12.0).reshape(4, 3)})
     named = refused(banyan.load, {"t": torch.zeros(3).expand(4, 3)})
     assert named[0] == "t" and "expanded" in named[2]
 

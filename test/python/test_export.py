@@ -125,3 +125,6 @@ def test_what_others_have_written_runs_nothing(tmp_path):
     assert not Evil.folder.exists()
     with pytest.raises(banyan.Error, match="has neither"):
         import_from(into, tmp_path)
+    (tmp_path / "model.safetensors").write_bytes(b"\xff" * 8)
+    with pytest.raises(banyan.Error, match=f"{tmp_path} has a file of safetensors that cannot be read: SafetensorError"):
+        import_from(into, tmp_path)

@@ -41,7 +41,10 @@ def import_from(state_dict: dict[str, Any], folder: str | os.PathLike[str]) -> N
     if not any(place.glob("*.safetensors")):
         raise Error(f"{place} has neither .metadata nor a file of safetensors", NOTFOUND)
     model = dcp.HuggingFaceStorageReader(os.fspath(place))
-    names = model.read_metadata().state_dict_metadata
+    try:
+        names = model.read_metadata().state_dict_metadata
+    except Exception as error:  # noqa: BLE001 safetensors has exceptions of its own
+        raise Error(f"{place} has a file of safetensors that cannot be read: {type(error).__name__}: {error}", REFUSED) from error
     # A tied weight is there under one of its names.
     held = {_place(tensor) for name, tensor in state_dict.items() if name in names} - {None}
     wanted = {name: tensor for name, tensor in state_dict.items() if name in names or _place(tensor) not in held}

@@ -45,7 +45,7 @@ def plain_module(module: torch.nn.Module) -> torch.nn.Module:
     while True:
         if isinstance(module, torch.nn.parallel.DistributedDataParallel):
             module = module.module
-        elif isinstance(inner := module._modules.get("_orig_mod"), torch.nn.Module):
+        elif isinstance(inner := dict(module._modules.items()).get("_orig_mod"), torch.nn.Module):  # a scripted one has no get()
             module = inner
         else:
             return module
