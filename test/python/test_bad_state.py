@@ -85,6 +85,7 @@ def wrong_saves(kept):
     assert "not above step 3" in refused(banyan.save, 3, good())[2]
     with pytest.raises(ValueError, match="no level"):
         banyan.wait(3, "safe")
+    assert banyan.wait(4, timeout=-1).code == -4, "a time that has run out is no endless wait"
     assert banyan.save(4, good()), "what was refused has spoiled nothing"
 
 

@@ -76,7 +76,7 @@ def wait(step: int, level: str = "memory", timeout: float | None = None) -> Outc
         done = world().mode == DIRECTORY and SESSION.saved_step >= step
         return Outcome(step) if done else Outcome(step, NODAEMON, "no banyan job here, and no such step in a directory")
     settle()
-    said = _native.wait(step, LEVELS[level], -1 if timeout is None else int(min(timeout * 1000, 2**31 - 1)))
+    said = _native.wait(step, LEVELS[level], -1 if timeout is None else int(min(max(timeout, 0) * 1000, 2**31 - 1)))
     if said[0] == INVALID:
         raise StateError("", me.rank, f"cannot be waited for: {said[1]}")
     return outcome(step, said)
