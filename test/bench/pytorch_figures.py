@@ -11,38 +11,14 @@ import time
 from pathlib import Path
 
 import daemons
+import pytorch_peers
 import pytorch_ranks
-import ranks
+import pytorch_reshard
+import pytorch_steps
+from pytorch_job import MB, Job, described, figure
 
-MB = 1 << 20
 SIZES = ((256, 1), (256, 2), (1024, 1), (1024, 2))
 PIECE_MB = 64
-
-
-def figure(name, value, unit, against="", goal=None):
-    return {"figure": name, "value": value, "unit": unit, "against": against, "goal": f"<= {goal}" if goal is not None else "",
-            "holds": value <= goal if goal is not None else None}
-
-
-class Job:
-    """A job of one node, with ranks that end with it."""
-
-    def __init__(self, nodes, number, count, **more):
-        nodes.open(number, count, [1], buffers=2, **more)
-        self.nodes, self.number, self.count, self.starts = nodes, number, count, 0
-        self.ranks = None
-
-    def start(self):
-        if self.ranks:
-            self.ranks.kill()
-            self.starts += 1
-            self.nodes.begin(self.number, self.starts, [1])
-        self.ranks = ranks.Ranks(self.nodes, self.number, self.count, [1])
-        return self.ranks
-
-    def end(self):
-        self.ranks.kill()
-        self.nodes.close(self.number, 1)
 
 
 def saves(nodes, number, size, count):
@@ -61,9 +37,9 @@ def saves(nodes, number, size, count):
         finally:
             job.end()
     copy, save = statistics.median(copies), statistics.median(later)
-    what = f"{size} MB, {count} rank{'s' if count > 1 else ''}"
-    return [figure(f"save, {what}", save / copy, "copies", f"copy {copy * 1e3:.0f} ms", 1.1),
-            figure(f"first save, {what}", statistics.median(first) / save, "later saves", f"save {save * 1e3:.0f} ms", 1.2)]
+    what = described(size, count)
+    return [figure(f"save, {what}", save / copy, "copies", f"copy {copy * 1e3:.0f} ms", most=1.1),
+            figure(f"first save, {what}", statistics.median(first) / save, "later saves", f"save {save * 1e3:.0f} ms", most=1.2)]
 
 
 def many(nodes, number):
@@ -72,7 +48,7 @@ def many(nodes, number):
         rank = job.start()[0]
         rank.run(pytorch_ranks.begin_many, 10_000)
         beyond = min(rank.run(pytorch_ranks.many) for _ in range(9))  # a time, not a ratio: what else the machine does only adds
-        return [figure("save of 10,000 tensors, beyond the copy", beyond * 1e3, "ms", goal=10)]
+        return [figure("save of 10,000 tensors, beyond the copy", beyond * 1e3, "ms", most=10)]
     finally:
         job.end()
 
@@ -88,7 +64,7 @@ def overlapped(nodes, number):
             for kind, times in found.items():
                 times.append(rank.run(pytorch_ranks.step, kind))
         base = statistics.median(found["none"])
-        return [figure("first save of a new training", first / later, "later saves", f"save {later * 1e3:.0f} ms", 1.2)] + \
+        return [figure("first save of a new training", first / later, "later saves", f"save {later * 1e3:.0f} ms", most=1.2)] + \
                [figure(f"step with a save at each, {kind}", statistics.median(found[kind]) / base, "steps without",
                        f"step {base * 1e3:.0f} ms") for kind in ("blocking", "overlap")]
     finally:
@@ -107,7 +83,8 @@ def peaks(nodes, number):
             job.start().run(pytorch_ranks.begin_peak, PIECE_MB * MB)
             for kind, place in (("the job", None), ("a directory", directory)):
                 beside = max(job.start().run(pytorch_ranks.peak, PIECE_MB * MB, place))
-                out.append(figure(f"load from {kind}: memory beside the state", beside / MB, "MB", f"a piece of {PIECE_MB} MB", PIECE_MB * 1.1))
+                out.append(figure(f"load from {kind}: memory beside the state", beside / MB, "MB", f"a piece of {PIECE_MB} MB",
+                                  most=PIECE_MB * 1.1))
         finally:
             job.end()
     return out
@@ -119,9 +96,10 @@ def main():
     try:
         for number, (size, count) in enumerate(SIZES):
             figures += saves(nodes, 1 + number, size, count)
-        figures += many(nodes, 60) + overlapped(nodes, 61) + peaks(nodes, 62)
+        figures += many(nodes, 60) + overlapped(nodes, 61) + peaks(nodes, 62) + pytorch_peers.figures(nodes, 70)
     finally:
         nodes.stop()
+    figures += pytorch_steps.figures(80) + pytorch_reshard.figures(90)
     Path(sys.argv[1]).write_text(json.dumps(figures, indent=1) + "\n")
     print(f"{time.monotonic() - began:.0f} s", file=sys.stderr)
 
