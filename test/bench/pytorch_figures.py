@@ -15,7 +15,7 @@ import pytorch_peers
 import pytorch_ranks
 import pytorch_reshard
 import pytorch_steps
-from pytorch_job import MB, Job, described, figure
+from pytorch_job import MB, TURNS, Job, described, figure, tried
 
 SIZES = ((256, 1), (256, 2), (1024, 1), (1024, 2))
 PIECE_MB = 64
@@ -43,30 +43,45 @@ def saves(nodes, number, size, count):
 
 
 def many(nodes, number):
-    job = Job(nodes, number, 1)
-    try:
-        rank = job.start()[0]
-        rank.run(pytorch_ranks.begin_many, 10_000)
-        beyond = min(rank.run(pytorch_ranks.many) for _ in range(9))  # a time, not a ratio: what else the machine does only adds
-        return [figure("save of 10,000 tensors, beyond the copy", beyond * 1e3, "ms", most=10)]
-    finally:
-        job.end()
+    out = []
+    for kind, what in (("plain", ""), ("AdamW", " of a module and AdamW")):
+        job = Job(nodes, number, 1)
+        try:
+            rank = job.start()[0]
+            rank.run(pytorch_ranks.begin_many, 10_000, kind)
+            beyond = min(rank.run(pytorch_ranks.many) for _ in range(9))  # a time, not a ratio: what else the machine does only adds
+            out.append(figure(f"save of 10,000 tensors{what}, beyond the copy", beyond * 1e3, "ms", most=10))
+        finally:
+            job.end()
+    return out
+
+
+def new_training(nodes, number):
+    first, later = [], []
+    for _ in range(3):
+        job = Job(nodes, number, 1)
+        try:
+            rank = job.start()[0]
+            first.append(rank.run(pytorch_ranks.begin_training, 256 * MB))
+            later += [rank.run(pytorch_ranks.save_settled) for _ in range(5)]
+        finally:
+            job.end()
+    save = statistics.median(later)
+    return [figure("first save of a new training", statistics.median(first) / save, "later saves", f"save {save * 1e3:.0f} ms", most=1.2)]
 
 
 def overlapped(nodes, number):
     job = Job(nodes, number, 1)
     try:
         rank = job.start()[0]
-        first = rank.run(pytorch_ranks.begin_training, 256 * MB)
-        later = statistics.median(rank.run(pytorch_ranks.save_settled) for _ in range(5))
+        rank.run(pytorch_ranks.begin_training, 256 * MB)
         found = {kind: [] for kind in ("none", "blocking", "overlap")}
-        for _ in range(7):
+        for _ in range(TURNS):
             for kind, times in found.items():
                 times.append(rank.run(pytorch_ranks.step, kind))
         base = statistics.median(found["none"])
-        return [figure("first save of a new training", first / later, "later saves", f"save {later * 1e3:.0f} ms", most=1.2)] + \
-               [figure(f"step with a save at each, {kind}", statistics.median(found[kind]) / base, "steps without",
-                       f"step {base * 1e3:.0f} ms") for kind in ("blocking", "overlap")]
+        return [figure(f"step with a save at each, {kind}", statistics.median(found[kind]) / base, "steps without", f"step {base * 1e3:.0f} ms")
+                for kind in ("blocking", "overlap")]
     finally:
         job.end()
 
@@ -96,10 +111,11 @@ def main():
     try:
         for number, (size, count) in enumerate(SIZES):
             figures += saves(nodes, 1 + number, size, count)
-        figures += many(nodes, 60) + overlapped(nodes, 61) + peaks(nodes, 62) + pytorch_peers.figures(nodes, 70)
+        figures += many(nodes, 60) + new_training(nodes, 61) + overlapped(nodes, 62) + peaks(nodes, 63)
+        figures += tried("saves of PyTorch's own", pytorch_peers.figures, nodes, 70)
     finally:
         nodes.stop()
-    figures += pytorch_steps.figures(80) + pytorch_reshard.figures(90)
+    figures += tried("a save at each step", pytorch_steps.figures, 80) + tried("another number of ranks", pytorch_reshard.figures, 90)
     Path(sys.argv[1]).write_text(json.dumps(figures, indent=1) + "\n")
     print(f"{time.monotonic() - began:.0f} s", file=sys.stderr)
 

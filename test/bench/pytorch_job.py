@@ -19,6 +19,14 @@ def unmeasured(name, why):
     return {"figure": name, "value": None, "unit": "", "against": f"not measured: {why}", "goal": "", "holds": None}
 
 
+def tried(name, measure, *arguments):
+    """The figures of a part, or one that says why it has none: others are not lost with it."""
+    try:
+        return measure(*arguments)
+    except (AssertionError, OSError) as error:  # a rank's error is an AssertionError
+        return [{**unmeasured(name, str(error).partition("\n")[0]), "holds": False}]
+
+
 def described(size, count):
     return f"{size} MB, {count} rank{'s' if count > 1 else ''}"
 

@@ -44,9 +44,16 @@ def copy(kept):
     return time.perf_counter() - begin
 
 
-def begin_many(kept, count):
+def begin_many(kept, count, kind):
+    """kind: plain, or AdamW for a module and that, which has three tensors more for each of its parameters."""
     banyan.init()
-    kept["state"] = {"model": {f"layers.{i}.weight": torch.ones(16) for i in range(count)}}
+    if kind == "plain":
+        kept["state"] = {"model": {f"layers.{i}.weight": torch.ones(16) for i in range(count)}}
+    else:
+        model = torch.nn.ParameterList([torch.nn.Parameter(torch.ones(16)) for _ in range(count // 4)])
+        kept["state"] = {"model": model, "optimizer": torch.optim.AdamW(model.parameters())}
+        sum(p.sum() for p in model).backward()
+        kept["state"]["optimizer"].step()
     kept["step"] = 0
     banyan.load(kept["state"])
     save(kept)

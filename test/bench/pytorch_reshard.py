@@ -66,7 +66,8 @@ def load(kept, folder):
 
 def save(kept, step):
     assert banyan.save(step, kept["state"])
-    assert banyan.wait(step, "replicated", 60)
+    safe = banyan.wait(step, "replicated", 40)
+    assert safe, safe
 
 
 def save_to_disk(kept, folder):
