@@ -37,6 +37,7 @@ def load(state: dict[str, Any] | None = None, *, directory: str | os.PathLike[st
     None in it takes whatever was saved there. Without a state everything is read into new memory: see Loaded.state.
 
     directory: reads a checkpoint directory, in a job or outside of one; `step` of it, by default the newest. It has to be there.
+        A milestone's file is one, too.
     strict: a key that the step has not, or that this state has not, raises. At the top of the state only the former does.
 
     Raises Error where the state to go on from cannot be had: only None means that there is none. Nothing is changed by a StateError."""

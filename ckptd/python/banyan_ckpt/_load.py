@@ -76,8 +76,8 @@ def _load_job(me: World, state: State | None, strict: bool) -> Loaded | None:
 def _load_from(me: World, directory: str | os.PathLike[str], step: int | None, state: State | None, strict: bool) -> Loaded | None:
     """From a directory that was named: this process need not go on from there."""
     from ._offline import is_dcp, open_dcp
-    if not os.path.isdir(directory):  # a name that is mistyped, or storage that is not mounted
-        raise Error(f"rank {me.rank}: {os.fspath(directory)} is no directory here: whether it holds a step nobody can say", NOTFOUND)
+    if not os.path.exists(directory):  # a name that is mistyped, or storage that is not mounted
+        raise Error(f"rank {me.rank}: {os.fspath(directory)} is not there: whether it holds a step nobody can say", NOTFOUND)
     if is_dcp(directory):
         return _take(open_dcp(me, directory, step), me, state, strict)
     open_library()
