@@ -17,11 +17,12 @@ class Wide(torch.nn.Module):
         self.norm = torch.nn.BatchNorm1d(8)
         self.out = torch.nn.Linear(8, 4)
         self.large = torch.nn.Parameter(torch.randn(8 << 20))
+        self.last = torch.nn.Parameter(torch.ones(3))
         self.frozen = torch.nn.Parameter(torch.zeros(3), requires_grad=False)
 
     def forward(self, x):
         self.frozen.data += 1  # as a moving average of weights does
-        return self.out(self.norm(x)) + self.large[:4] + self.frozen.sum()
+        return self.out(self.norm(x)) + self.large[:4] + self.last.sum() + self.frozen.sum()
 
 
 def begin(kept, seed=0):
@@ -82,6 +83,33 @@ def test_what_is_sealed_is_one_step(lab, overlap):
     assert (again.run(bits), again.run(rng)) == last
     assert again.run(models_epoch) == 2
     assert again.run(forward_backward) == loss
+
+
+def step_by_another(kept):
+    """An optimizer that is not in the state steps while the copy of what it changes goes on."""
+    another = torch.optim.SGD([kept["state"]["model"].last], lr=1.0)  # what is copied last
+    kept["state"]["optimizer"].step()
+    expected = bits(kept)
+    saved = banyan.save(0, kept["state"], overlap=True)
+    assert saved and _overlap._beside is not None
+    another.step()
+    return expected, bits(kept)
+
+
+def test_an_optimizer_outside_of_the_state_waits(lab):
+    nodes = lab.daemons()
+    nodes.open(7)
+    rank = lab.ranks(nodes, 7)[0]
+    rank.run(begin)
+    rank.run(forward_backward)
+    sealed, after = rank.run(step_by_another)
+    assert sealed != after
+    assert str(rank.run(waited, 0)) == "step 0: ok"
+    rank.kill()
+    nodes.begin(7, 1)
+    again = lab.ranks(nodes, 7)[0]
+    assert again.run(begin, 5) == 0
+    assert again.run(bits) == sealed
 
 
 def models_epoch(kept):

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from . import _native
 from ._errors import INVALID, OK, STALE, Outcome, StateError
@@ -45,7 +46,6 @@ class _Early:
 _beside: _Beside | None = None
 _last: tuple[int, tuple[int, str]] | None = None  # what became of the last one
 _early: weakref.WeakKeyDictionary[Plan, _Early] = weakref.WeakKeyDictionary()
-_hooked: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
 _in_backward: weakref.WeakSet[torch.optim.Optimizer] = weakref.WeakSet()
 
 
@@ -86,7 +86,7 @@ def save_beside(step: int, state: State) -> Outcome:
             raise StateError("", me.rank, "has no optimizer: with overlap=True its step waits for the copy, so the optimizer itself has to be "
                                           "in the state, not its state_dict()")
         for key, optimizer in optimizers.items():
-            _hook(key, optimizer, me.rank)
+            _check_step(key, optimizer, me.rank)
         _copy_early(plan, what, optimizers)
         memory = [tensor.untyped_storage() for tensor in plan.native.tensors() if tensor is not None]
         native = plan.native.begin(step, _stream())
@@ -102,17 +102,13 @@ def _stream() -> int:
     return int(torch.cuda.current_stream().cuda_stream) if gpu_in_use() else 0
 
 
-def _hook(key: str, optimizer: torch.optim.Optimizer, rank: int) -> None:
+def _check_step(key: str, optimizer: torch.optim.Optimizer, rank: int) -> None:
     """Raises StateError for an optimizer whose step nobody could hold back."""
     kind = type(optimizer).__name__
     if optimizer in _in_backward or any(hasattr(p, "_in_backward_optimizers") for g in optimizer.param_groups for p in g["params"]):
         raise StateError(key, rank, f"({kind}) steps inside backward, so nothing can be copied beside it: save without overlap")
-    if optimizer in _hooked:
-        return
-    if not hasattr(optimizer, "register_step_pre_hook") or not getattr(type(optimizer).step, "hooked", False):
+    if not getattr(type(optimizer).step, "hooked", False):
         raise StateError(key, rank, f"({kind}) has a step() that calls no pre-hook, so it would not wait for the copy: save without overlap")
-    optimizer.register_step_pre_hook(_before_step)
-    _hooked.add(optimizer)
 
 
 def _copy_early(plan: Plan, what: Expanded, optimizers: dict[str, torch.optim.Optimizer]) -> None:
@@ -151,5 +147,6 @@ def _in_child() -> None:
     _beside = None
 
 
+register_optimizer_step_pre_hook(_before_step)  # of every optimizer: one that is not in the state may change what is
 atexit.register(settle)
 os.register_at_fork(after_in_child=_in_child)
