@@ -46,6 +46,15 @@ result<milestones> read_all(int folder, const std::string& shown) {
     return out;
 }
 
+result<void> has_room(int folder, const std::string& shown) {
+    std::size_t names = 0;
+    const auto count = [&](const char*) { return ++names < max_milestones; };
+    BANYAN_CHECK(for_each_name(folder, shown, count));
+    if (names < max_milestones) return {};
+    return fail(errc::exhausted, fmt::format("{} has {} names already", shown, names),
+                "banyan-ckpt drop DIR/milestones/NAME removes one");
+}
+
 }  // namespace
 
 std::optional<std::uint64_t> milestone_step(const std::vector<std::uint64_t>& committed,
@@ -88,12 +97,7 @@ result<void> set_milestone(const storage_user& user, const std::string& dir, con
         BANYAN_CHECK(sync_folder(top.get(), dir));
     }
     BANYAN_TRY(const auto folder, open_folder(top.get(), folder_name, shown));
-    std::size_t others = 0;
-    const auto count = [&](const char* other) { return ++others, name != other; };
-    BANYAN_CHECK(for_each_name(folder.get(), shown, count));
-    if (others >= max_milestones && !is_there(folder.get(), name))
-        return fail(errc::exhausted, fmt::format("{} has {} names already", shown, others),
-                    "banyan-ckpt drop DIR/milestones/NAME removes one");
+    if (!is_there(folder.get(), name)) BANYAN_CHECK(has_room(folder.get(), shown));
     return replace_file(folder.get(), name, fmt::format("{}\n", step), modes_in(folder.get()),
                         fmt::format("{}/{}", shown, name));
 }
