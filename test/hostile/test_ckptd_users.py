@@ -32,7 +32,9 @@ def crc32c(data):
 
 
 def blocks(descriptors):
-    return sum(os.fstat(fd).st_blocks * 512 for fd in descriptors)
+    """Bytes of the files, each once however many descriptors it has."""
+    files = [os.fstat(fd) for fd in descriptors]
+    return sum({(file.st_dev, file.st_ino): file.st_blocks * 512 for file in files}.values())
 
 
 class Storage(unittest.TestCase):
@@ -147,20 +149,23 @@ class Memory(unittest.TestCase):
             daemon.open(1, MALLORY)
 
             def hoard():
-                link, kept, seen = Link(daemon.socket, 60), [], []
+                link, kept, files, seen = Link(daemon.socket, 60), [], [], []
                 for i in range(8):
                     reply, fd = link.call_passing("attach", dict(job=1, rank=0, world=1, bytes=(20 << 20) + i * PAGE))
-                    kept.append(fd) if fd is not None else None
-# What is on its way out has a moment for that.
+                    passed = [fd] + [link.call_passing("attach_part", dict(part=part))[1] for part in range(1, len(reply.get("parts", [])))]
+                    kept += [fd for fd in passed if fd is not None]
+                    files.append(len(passed))
+                    # What is on its way out has a moment for that.
                     used = lambda: Link(daemon.socket).call("status")["memory_used"]
                     seen.append(eventually(lambda: blocks(kept) <= used()))
                 link.close()
                 Link(daemon.socket).call("session_close", dict(job=1))
                 gone = eventually(lambda: blocks(kept) == 0)
-                return dict(attached=len(kept), seen=seen, gone=gone)
+                return dict(attached=len(kept), files=files, seen=seen, gone=gone)
 
             told = as_user(MALLORY, hoard)
-            self.assertEqual(told["attached"], 8)
+            self.assertEqual(told["attached"], sum(told["files"]))
+            self.assertGreater(max(told["files"]), 2, "the memory did not come in parts")
             self.assertTrue(all(told["seen"]), told)
             self.assertTrue(told["gone"], "the session is closed, the pages are held still")
             self.assertTrue(eventually(lambda: daemon.call("status")["memory_used"] == 0))

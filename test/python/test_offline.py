@@ -39,7 +39,7 @@ def unasked(kept, directory):
         banyan.save(1, models.training())
     with pytest.raises(banyan.Error, match="has no step 77"):
         banyan.load(models.training(), directory=directory, step=77)
-    with pytest.raises(banyan.Error, match="mistyped is no directory here"):
+    with pytest.raises(banyan.Error, match="mistyped is not there"):
         banyan.load(models.training(), directory=directory / "mistyped")
     assert banyan.load(models.training()).step == 0
 
