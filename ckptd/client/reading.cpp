@@ -14,13 +14,17 @@ namespace banyan::ckpt {
 namespace {
 
 outcome fill(step_reader& from, std::uint32_t rank, const region& wanted, const place& to) {
-    if (!to.on_device) {
-        const std::span into(static_cast<std::byte*>(to.ptr), wanted.bytes);
-        if (auto done = from.fill(wanted, rank, into); !done) return unread(done.error());
-        return {};
-    }
+    const auto read = [&](std::span<std::byte> into) -> outcome {
+        const auto done = from.fill(wanted, rank, into);
+        if (done) return {};
+        auto out = unread(done.error());
+        if (out.code != BCK_E_LAYOUT)  // which names it
+            out.text = fmt::format("region \"{}\": {}", printable(wanted.name), out.text);
+        return out;
+    };
+    if (!to.on_device) return read({static_cast<std::byte*>(to.ptr), wanted.bytes});
     std::vector<std::byte> host(wanted.bytes);
-    if (auto done = from.fill(wanted, rank, host); !done) return unread(done.error());
+    if (auto r = read(host); r.code != 0) return r;
     if (auto copied = device::copy_from_host(to.ptr, host.data(), host.size()); !copied)
         return {BCK_E_DEVICE, fmt::format("region \"{}\": {}", wanted.name, copied.error().text())};
     return {};

@@ -213,8 +213,8 @@ TEST_CASE("the newest step is read, and what is damaged is told", "[client]") {
     // The other rank has all of it: this one's header is not looked at.
     CHECK(from.fill({{0, 0}, {6, 10}}, got) == BCK_OK);
     CHECK(from.fill({{6, 0}, {6, 10}}, got) == BCK_E_REFUSED);
-    CHECK(std::string(bck_error()).find(file + " is damaged: checksum of its chunk 0 differs") !=
-          std::string::npos);
+    CHECK(std::string(bck_error())
+              .starts_with("region \"w\": " + file + " is damaged: checksum of its chunk 0 differs"));
 }
 
 TEST_CASE("no older step is read in place of a damaged one", "[client]") {
