@@ -133,7 +133,7 @@ class Restart(TrainingCase):
                                   f"the session on {node} has ended with the job")
 
     def test_stopped_under_a_job(self):
-        job = self.submit(4, steps=60, step_ms=50, shape="tp=2,dp=4")
+        job = self.submit_unending(4, step_ms=50, shape="tp=2,dp=4")
         self.wait_step(job, 20)
         first, second = (node for node in sorted({node for _, node in self.ranks(job).values()})[1:3])
         os.kill(self.daemon_of(first), signal.SIGTERM)
@@ -147,13 +147,13 @@ class Restart(TrainingCase):
         self.cluster.run("scontrol", "requeue", job)
         self.cluster.wait_for(lambda: self.cluster.job(job)["JobState"] == "PENDING", "the job is requeued")
         self.cluster.run("scontrol", "update", f"JobId={job}", "StartTime=now", check=False)  # it may have begun
-        log = self.wait_finished(job)
+        log = self.end(job)
         # All the same; a step that was whole when the daemon ended, but not counted yet, may be it.
         restored = {r["step"] for r in log.restored}
         self.assertEqual(len(restored), 1, restored)
         self.assertIn(restored.pop() - counted["step"], (0, 1))
         self.assertIn("peer", {r["source"] for r in log.restored})
-        self.assertEqual(max(log.steps), 60)
+        self.assertGreaterEqual(max(log.steps), 60)
 
 
 if __name__ == "__main__":

@@ -55,10 +55,12 @@ class Refusals(TrainingCase):
         self.assertIn("step 20 is in memory alone", told[1])  # at the end
 
     def test_without_its_daemon_the_job_trains_on(self):
-        job = self.submit(8, steps=80)
+        job = self.submit_unending(8)
         self.wait_step(job, 10)
         for pid in self.keepers():  # and their daemons with them
             os.kill(pid, signal.SIGKILL)
+        self.cluster.wait_for(lambda: "checkpoints are off" in self.cluster.output(job), "the job says so")
+        self.stop.touch()
         self.wait_finished(job)
         told = [line for line in self.cluster.output(job).splitlines() if "checkpoints are off" in line]
         self.assertEqual(len(told), 1, told)
