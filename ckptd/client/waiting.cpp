@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a process hears and says by its shared page: a free buffer, how far a step is, a heartbeat.
+// What a process hears and says by its shared page: a free buffer, how far a step is, a heartbeat. And which
+// step is to stay in storage.
 #include <chrono>
 
 #include <banyan/ckpt.h>

@@ -70,7 +70,7 @@ def _milestones(directory: Path) -> dict[str, int]:
 def name_step(me: World, step: int, name: str) -> Outcome:
     assert me.directory is not None
     if not NAME.fullmatch(name):
-        raise StateError("", me.rank, f"step {step} cannot be milestone {name!r}: letters a to z, digits, _ and -, 32 at most")
+        raise StateError("", me.rank, f"step {step} cannot be a milestone: {name!r} is no name: letters a to z, digits, _ and -, 32 at most")
     if step not in steps_in(me.directory):
         raise StateError("", me.rank, f"step {step} cannot be a milestone: {me.directory} has no such step")
     try:
