@@ -70,14 +70,50 @@ struct rank_memory_header {
     /// Grows with every tick of the daemon; 0: of one that does not count them.
     shared_word beat;
     shared_word seals_wanted;  ///< how often somebody has asked that the ranks save
-    /// By the rank alone, in a line of its own.
+    /// By the rank alone, in lines of its own.
     struct alignas(64) heartbeat {
         shared_word at_ns;  ///< of the machine's steady clock; 0: the rank has not said anything
         shared_word step;
         std::atomic<std::uint32_t> phase;
+        /// How long it has stood at one step and phase so far, by the phase's number modulo theirs. The
+        /// first time does not count as long: it compiles and warms up.
+        struct stay {
+            shared_word longest_ns;
+            shared_word count;
+        };
+        std::array<stay, 16> stays;
+        stay& stay_in(std::uint32_t of) { return stays[of % stays.size()]; }
+        const stay& stay_in(std::uint32_t of) const { return stays[of % stays.size()]; }
     } rank_beat;
 };
 static_assert(sizeof(rank_memory_header) <= page_bytes);
+
+/// In place of a phase, for a rank that says nothing but by its saves.
+constexpr std::uint32_t phase_of_saves = UINT32_MAX;
+
+/// By the rank.
+inline void write_beat(rank_memory_header::heartbeat& beat, std::uint64_t step, std::uint32_t phase,
+                       std::uint64_t now_ns) {
+    if (const auto since = beat.at_ns.load(std::memory_order_relaxed); since != 0) {
+        auto& stay = beat.stay_in(beat.phase.load(std::memory_order_relaxed));
+        const auto count = stay.count.load(std::memory_order_relaxed);
+        if (count != 0 && now_ns - since > stay.longest_ns.load(std::memory_order_relaxed))
+            stay.longest_ns.store(now_ns - since, std::memory_order_relaxed);
+        stay.count.store(count + 1, std::memory_order_relaxed);
+    }
+    beat.step.store(step, std::memory_order_relaxed);
+    beat.phase.store(phase, std::memory_order_relaxed);
+    beat.at_ns.store(now_ns, std::memory_order_release);
+}
+
+/// By a process that has just attached: what one before it has said is not its own.
+inline void forget_beats(rank_memory_header::heartbeat& beat) {
+    beat.at_ns.store(0, std::memory_order_release);
+    for (auto& stay : beat.stays) {
+        stay.longest_ns.store(0, std::memory_order_relaxed);
+        stay.count.store(0, std::memory_order_relaxed);
+    }
+}
 
 constexpr std::size_t round_up(std::size_t bytes, std::size_t unit) {
     return (bytes + unit - 1) / unit * unit;

@@ -161,6 +161,7 @@ result<void> attachment::attach(std::uint64_t bytes, bool populate) {
     }));
     warnings_seen_ = link.header().warning_count.load();
     link.header().warnings_read.store(warnings_seen_);
+    forget_beats(link.header().rank_beat);
     if (!warning.empty()) say(who_, warning);
     return {};
 }

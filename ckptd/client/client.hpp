@@ -57,6 +57,9 @@ class unlocked_client {
 
     // waiting.cpp
     int free_buffer();
+    /// How far this process is, for whoever looks at its page.
+    void beat(std::uint64_t step, std::uint32_t phase);
+    void beat_of_save(std::uint64_t step);
 
     // restoring.cpp
     outcome ask_for_state(bool test, nlohmann::json* reply, const region_table& into,

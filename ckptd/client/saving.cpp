@@ -171,6 +171,7 @@ outcome unlocked_client::begin_save(std::uint64_t step, const given_regions& giv
     if (!daemon_.link.alive())
         if (auto r = daemon_.come_back(); r.code != 0) return r;
     if (past_.is_behind(daemon_.link)) return behind(past_.unanswered);
+    beat_of_save(step);
     if (!past_.knows)
         if (auto r = ask_before_saving(); r.code != 0) return r;
     int buffer = free_buffer();

@@ -55,13 +55,19 @@ bool client::seal_requested() {
 
 void client::heartbeat(std::uint64_t step, std::uint32_t phase) {
     const std::unique_lock turn(lock_, std::try_to_lock);
-    if (!turn || usable().code != 0 || !daemon_.link.attached()) return;
-    auto& beat = daemon_.link.header().rank_beat;
-    beat.step.store(step, std::memory_order_relaxed);
-    beat.phase.store(phase, std::memory_order_relaxed);
-    const auto now = std::chrono::steady_clock::now().time_since_epoch();
-    beat.at_ns.store(static_cast<std::uint64_t>(std::chrono::nanoseconds(now).count()),
-                     std::memory_order_release);
+    if (turn && usable().code == 0 && daemon_.link.attached()) beat(step, phase);
+}
+
+void unlocked_client::beat(std::uint64_t step, std::uint32_t phase) {
+    write_beat(daemon_.link.header().rank_beat, step, phase,
+               static_cast<std::uint64_t>(clock::now().time_since_epoch().count()));
+}
+
+// Of a program that has no heartbeats: the saves are all that it says.
+void unlocked_client::beat_of_save(std::uint64_t step) {
+    const auto& beat_so_far = daemon_.link.header().rank_beat;
+    const bool by_saves = beat_so_far.at_ns.load() == 0 || beat_so_far.phase.load() == phase_of_saves;
+    if (who_.state.empty() && by_saves) beat(step, phase_of_saves);
 }
 
 outcome client::milestone(std::uint64_t step, const char* name) {

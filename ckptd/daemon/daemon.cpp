@@ -51,6 +51,7 @@ daemon::daemon(asio::io_context& io, settings s, std::shared_ptr<keeper::custody
       jobs_(core_, {users_, directories_, launches_, memory_, ended_}),
       ranks_(core_, {users_, copies_, launches_, memory_, ended_, emergencies_, jobs_, flushes_}),
       peer_requests_(core_, {users_, launches_, departures_, flushes_, memory_}),
+      hangs_(core_, peers_, users_),
       handover_(core_, {users_, directories_, copies_, launches_, ended_, emergencies_}),
       local_(core_, {[this](auto client, auto type, auto meta) {
                          return handle_local(std::move(client), type, std::move(meta));
@@ -102,7 +103,10 @@ task<void> daemon::tick() {
                 handover_.watch_former_owners(s);
                 s->tell_untold();
                 launches_.watch(s);
-                if (s->state.empty()) departures_.watch(s);
+                if (s->state.empty()) {
+                    departures_.watch(s);
+                    hangs_.watch(s);
+                }
                 s->beat();
                 users_.watch_votes(s);
             }

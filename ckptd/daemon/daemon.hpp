@@ -12,6 +12,7 @@
 //     ended_jobs      what jobs leave behind
 //     rank_buffers    the memory of the ranks
 //     job_sessions, rank_requests, peer_requests      who asks for what
+//     hang_watch      ranks that keep the others waiting
 //     handover        a daemon that was started again
 //     local_server    the Unix socket
 #pragma once
@@ -20,6 +21,7 @@
 #include <boost/asio/signal_set.hpp>
 
 #include "ckptd/daemon/handover.hpp"
+#include "ckptd/daemon/hang_watch.hpp"
 #include "ckptd/daemon/local_server.hpp"
 #include "ckptd/daemon/metrics.hpp"
 #include "ckptd/daemon/peer_requests.hpp"
@@ -64,6 +66,7 @@ class daemon {
     job_sessions jobs_;
     rank_requests ranks_;
     peer_requests peer_requests_;
+    hang_watch hangs_;
     handover handover_;
     local_server local_;
     asio::signal_set signals_;

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "ckptd/daemon/hang_watch.hpp"
 #include "ckptd/daemon/holes.hpp"
 #include "ckptd/daemon/packing.hpp"
 #include "ckptd/daemon/request.hpp"
@@ -158,6 +159,10 @@ task<answer_meta> peer_requests::answer(peer_state* from, peer_message type, jso
             co_return to_.flushes.on_flush_now(s);
         case peer_message::warning:
             co_return to_.users.on_warning(s, meta);
+        case peer_message::standing:
+            co_return hang_watch::tell_standings(*s);
+        case peer_message::hung:
+            co_return hang_watch::on_hung(*s, meta);
         case peer_message::leave: {
             BANYAN_CO_TRY(const auto generation, json_fields(meta).number("generation"));
             BANYAN_CO_CHECK(to_.leaving.on_leave(job, generation));  // of all its states

@@ -23,21 +23,34 @@ constexpr int SO_PEERPIDFD = 77;  // Linux 6.5; the headers may be older than th
 
 bool has_no_descriptor(int error) { return error == EMFILE || error == ENFILE; }
 
+/// What proc(5), stat says behind the process's name, which may hold blanks and parentheses: from the third
+/// field on. Empty where it cannot be read, with errno.
+std::istringstream stat_of(pid_t pid) {
+    const unique_fd fd(::open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC));
+    if (!fd) return {};
+    std::string text(4096, '\0');
+    text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, ::read(fd.get(), text.data(), text.size()))));
+    return std::istringstream(text.substr(std::min(text.rfind(')') + 1, text.size())));
+}
+
 }  // namespace
 
 std::uint64_t process::started_of(pid_t pid) {
-    unique_fd fd(::open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC));
-    if (!fd) return has_no_descriptor(errno) ? unseen : 0;
-    std::string text(4096, '\0');
-    text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, ::read(fd.get(), text.data(), text.size()))));
-    // The name may hold blanks and parentheses: the fields are counted behind the last one.
-    std::istringstream in(text.substr(std::min(text.rfind(')') + 1, text.size())));
+    errno = 0;
+    auto in = stat_of(pid);
+    if (has_no_descriptor(errno)) return unseen;
     std::string word;
     for (int field = 3; field < 22 && in >> word; ++field) {
     }
     std::uint64_t ticks = 0;
     in >> ticks;
     return ticks;
+}
+
+char process::state() const {
+    char out = '?';
+    stat_of(pid_) >> out;
+    return alive() ? out : '?';
 }
 
 process::process(int socket, pid_t pid, std::uint64_t started) : pid_(pid) {

@@ -29,6 +29,8 @@ class process {
     int fd() const { return fd_.get(); }
     /// Whoever was told its end says so: it is not alive, and needs no descriptor.
     void has_ended() const;
+    /// Its state, a letter as in proc(5); '?' where that cannot be read.
+    char state() const;
     /// started() of the process that has this number now; 0 where there is none.
     static std::uint64_t started_of(pid_t pid);
     /// In place of it: there was no descriptor left to read it.

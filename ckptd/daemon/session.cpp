@@ -158,6 +158,22 @@ std::string in_words(const session& s) {
                            : fmt::format("job {}, state {}", s.job(), s.state);
 }
 
+std::string in_words(const session& s, const hang& what) {
+    constexpr std::size_t most = 8;
+    std::vector<std::string> nodes;
+    for (const auto& node : s.request.nodes)
+        if (std::ranges::any_of(what.ranks,
+                                [&](auto rank) { return std::ranges::count(node.ranks, rank) != 0; }))
+            nodes.push_back(node.name);
+    const auto shown = std::min(most, what.ranks.size());
+    const bool one = what.ranks.size() == 1;
+    return fmt::format(
+        "{} {}{} on {} {}: {}", one ? "rank" : "ranks",
+        fmt::join(what.ranks.begin(), what.ranks.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
+        shown < what.ranks.size() ? fmt::format(" and {} more", what.ranks.size() - shown) : "",
+        compress_hostlist(nodes), one ? "hangs" : "hang", what.why);
+}
+
 std::optional<session_node> holder_of(const session& s, const agreement::choice& c, std::uint32_t number) {
     if (number < s.request.nodes.size()) return s.request.nodes[number];
     const auto outside = number - s.request.nodes.size();
@@ -383,14 +399,11 @@ namespace {
 // What the rank has said of itself last; null where it has not.
 nlohmann::json describe_heartbeat(const rank_state& r) {
     if (!r.memory) return nullptr;
-    const auto& beat = r.header().rank_beat;
-    const auto at = beat.at_ns.load();
-    const auto now = std::chrono::steady_clock::now().time_since_epoch();
-    const std::chrono::nanoseconds age = now - std::chrono::nanoseconds(at);
-    if (at == 0 || age.count() < 0) return nullptr;
-    return {{"step", beat.step.load()},
-            {"phase", beat.phase.load()},
-            {"age_ms", std::chrono::duration_cast<std::chrono::milliseconds>(age).count()}};
+    const auto at = standing_of(r.header().rank_beat, 0, clock::now());
+    if (!at) return nullptr;
+    return {{"step", at->step},
+            {"phase", at->phase == phase_of_saves ? nlohmann::json() : nlohmann::json(at->phase)},
+            {"age_ms", static_cast<std::uint64_t>(at->since.count())}};
 }
 
 }  // namespace
@@ -456,6 +469,11 @@ nlohmann::json describe(const session& s) {
         auto& states = out["states"] = nlohmann::json::array();
         for (const auto& [name, one] : s.states) states.push_back(describe(*one));
     }
+    if (const auto& h = s.hung; h.found && clock::now() < h.until)
+        out["hung"] = {{"ranks", h.found->ranks},
+                       {"step", h.found->step},
+                       {"why", h.found->why},
+                       {"text", in_words(s, *h.found)}};
     out["slot"] = s.slot ? nlohmann::json(*s.slot) : nlohmann::json(nullptr);
     return out;
 }

@@ -24,6 +24,7 @@
 #include "ckptd/daemon/job_agreement.hpp"
 #include "ckptd/daemon/patience.hpp"
 #include "ckptd/daemon/process.hpp"
+#include "ckptd/daemon/standing.hpp"
 #include "ckptd/daemon/step_places.hpp"
 #include "ckptd/keeper/ledger.hpp"
 #include "ckptd/protocol/protocol.hpp"
@@ -234,6 +235,14 @@ struct slow_step {
     clock::time_point since{};
 };
 
+/// Ranks that keep the others waiting, as the leader has found and says again while it lasts.
+struct hang_view {
+    std::optional<hang> found;
+    clock::time_point until{};
+    clock::time_point next_look{};  ///< at the leader
+    bool looking = false;
+};
+
 /// What a daemon that takes over has to know, as it was written last.
 struct kept_record {
     std::unique_ptr<keeper::ledger> where;
@@ -380,6 +389,7 @@ struct session {
     storage_view storage;
     hindrances hindered;
     slow_step incomplete;
+    hang_view hung;
     kept_record remembered;
     clock::time_point flushing_since{};
     std::set<std::pair<std::uint32_t, std::size_t>> in_checksum;  ///< (rank, buffer) under way
@@ -461,6 +471,8 @@ bool is_stored(const session& s);
 std::vector<session_ptr> with_states(const session_ptr& job);
 /// The job, and its state where that has a name, in words.
 std::string in_words(const session& s);
+/// "rank 2 on n02 hangs: ..."; no more than eight of them by their numbers.
+std::string in_words(const session& s, const hang& what);
 /// A holder as `c` counts them; nothing when it is not known.
 std::optional<session_node> holder_of(const session& s, const agreement::choice& c, std::uint32_t number);
 /// One session for `status`.

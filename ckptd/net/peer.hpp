@@ -35,6 +35,8 @@ enum class peer_message : std::uint16_t {
     leave,      ///< from a later launch, which needs nothing of the node any more: "uid"
     agreed,     ///< [no reply] as `agree`, words that are said again until they have led to something
     where,      ///< to the first slot: who holds the shards of key; reply {"nodes", "ranks", "at"}
+    standing,   ///< from the leader: where do your ranks stand; reply {"ranks"} (daemon/standing.hpp)
+    hung,       ///< from the leader: "ranks" keep the others waiting at "step", as "why" says
 };
 
 constexpr std::size_t put_at_once = 256 * 1024;
@@ -44,6 +46,6 @@ constexpr std::size_t put_at_once = 256 * 1024;
 constexpr std::uint16_t of_named_state = 0x1000;
 
 /// With the number of these messages: daemons of another one are refused before they say anything.
-constexpr const char* peer_role = "ckptd 6";
+constexpr const char* peer_role = "ckptd 7";
 
 }  // namespace banyan::ckpt

@@ -109,7 +109,9 @@ def seal_requested() -> bool:
 
 
 def heartbeat(step: int, phase: int = 0) -> None:
-    """Says that this rank is at work on `step`; `phase` is a number of yours. It costs nanoseconds."""
+    """Says that this rank is at work on `step`, in a phase of it: a number of yours from 0 to 2**32 - 1, such as 0 for the data, 1 for
+    forward and backward, 2 for an evaluation. It costs nanoseconds: call it where a phase begins. By it a rank that hangs is named. A
+    program that never calls it says as much by its saves."""
     if SESSION.world is not None and SESSION.world.mode == JOB:
         _native.heartbeat(step, phase)
 

@@ -85,6 +85,7 @@ class Checkpoints(Callback):
         if self._rng is not None:  # not before: Lightning has drawn numbers since it loaded
             Rng().load_state_dict(self._rng)
             self._rng = None
+        banyan.heartbeat(trainer.global_step, 1)
 
     def on_train_batch_end(self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int) -> None:
         step = trainer.global_step

@@ -94,6 +94,9 @@ class _Saver(TrainerCallback):
     def __init__(self, trainer: Any) -> None:
         self._trainer = trainer
 
+    def on_step_begin(self, args: Any, state: Any, control: Any, **named: Any) -> None:
+        banyan.heartbeat(state.global_step, 1)
+
     def on_step_end(self, args: Any, state: Any, control: Any, **named: Any) -> None:
         trainer = self._trainer
         banyan.heartbeat(state.global_step)

@@ -5,6 +5,7 @@
 //     wait STEP LEVEL MS     -> code
 //     test                  -> "code step"
 //     restart               -> "code step source same": `same` is 1 when every byte is that step's
+//     beat STEP PHASE       -> 0
 //     grow BYTES            -> code: one more region
 //     reserve               -> code
 //     protect               -> code: everything, as at the start, layer.weight as a piece
@@ -284,6 +285,12 @@ int main() {
             int level = 0, ms = 0;
             words >> which >> level >> ms;
             std::cout << bck_wait(which, level, ms) << std::endl;
+        } else if (command == "beat") {
+            std::uint64_t at = 0;
+            std::uint32_t phase = 0;
+            words >> at >> phase;
+            bck_heartbeat(at, phase);
+            std::cout << 0 << std::endl;
         } else if (command == "milestone") {
             std::uint64_t which = 0;
             std::string name;
