@@ -232,6 +232,7 @@ void launches::on_begin(const session_ptr& s) {
     const auto& key = s->agreed->rules().begun_from();
     s->committed = key;
     if (s->durable && s->durable > key) s->durable.reset();  // it could not be brought back
+    if (key && s->storage.chosen == key) s->durable = key;
     if (key && s->request.flush != 0) s->flush.next_turn = next_turn_in_storage(*s, *key);
     s->warnings.works_again(user_warnings::launch);
     for (const auto rank : s->own_ranks()) {

@@ -72,7 +72,7 @@ task<result<void>> rank_buffers::ensure(session_ptr s, std::uint32_t rank, std::
     if (is_short())
         co_return fail(
             errc::exhausted,
-            fmt::format("rank {} needs {}, but job {} has {} of its {} on this node", rank,
+            fmt::format("rank {} needs {} more, but job {} has {} of its {} on this node", rank,
                         format_bytes(wanted), s->job(), memory_in_words(core_, *s), format_bytes(limit)),
             core_.config.to_raise_job_limit());
     auto budget = core_.budget;

@@ -431,6 +431,7 @@ task<void> restorer::bring_all(session_ptr s, agreement::prepare what) {
     const auto held = co_await s->bring_lock->acquire();
     if (s->closed || s->bringing != number) co_return;
     s->hindered.here.reset();
+    s->storage.chosen = what.what.storage ? what.what.key : std::nullopt;
     std::vector<std::uint32_t> failed;
     const auto ranks = s->own_ranks();
     for (const auto rank : ranks) {

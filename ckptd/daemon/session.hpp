@@ -174,12 +174,13 @@ struct flush_progress {
     }
 };
 
-/// What the first slot's daemon finds in storage before a launch begins.
+/// What the first slot's daemon finds in storage before a launch begins; `chosen` is known to all.
 struct storage_view {
     std::uint64_t look = 0;    ///< for this launch; another one makes it void
     std::uint64_t looked = 0;  ///< that which has ended; another than `look` while one is under way
     std::string problem;       ///< why it is not known yet what storage holds
     std::optional<std::uint64_t> newest;  ///< step that is committed there
+    std::optional<copy_key> chosen;       ///< what the newest attempt brings, where it is committed there
     std::optional<error> refused;         ///< why nothing that storage holds may be used
 };
 

@@ -111,6 +111,26 @@ TEST_CASE("one copy of what ranks hold alike is stored", "[ckptd]") {
     all_begin_with(ranks, 4, "rows_restart");
 }
 
+TEST_CASE("a job that begins from storage and saves nothing has nothing to bring there", "[ckptd]") {
+    cluster c({2, "", {}});
+    const auto dir = c.dir() + "/out";
+    CHECK(c.open(job(c, 7, dir)).empty());
+    auto ranks = begin(c, 7);
+    all_are(ask_all(ranks, "rows_restart"), not_restored(BCK_E_NOTFOUND));
+    save(ranks, 1);
+    save(ranks, 2);  // of which storage has one copy for two ranks
+    end(c, 7, ranks);
+    const auto written = fs::last_write_time(step_folder(dir, 2) + "/MANIFEST.json");
+    CHECK(c.open(job(c, 8, dir)).empty());
+    ranks = begin(c, 8);
+    all_begin_with(ranks, 2, "rows_restart");
+    for (const int node : {1, 2}) CHECK(c.session(node, 8)["durable"]["step"] == 2);
+    all_are(ask_all(ranks, "wait 2 3 0"), BCK_OK);
+    end(c, 8, ranks);
+    for (const int node : {1, 2}) CHECK(eventually([&] { return c.session(node, 8).is_null(); }));
+    CHECK(fs::last_write_time(step_folder(dir, 2) + "/MANIFEST.json") == written);
+}
+
 TEST_CASE("a rank takes some of a step, or nothing, and goes on", "[ckptd]") {
     cluster c({2, "", {}});
     const auto dir = c.dir() + "/out";
