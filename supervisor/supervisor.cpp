@@ -13,9 +13,7 @@
 
 #include "common/text.hpp"
 #include "supervisor/progress.hpp"
-#include "train/min_dp.hpp"
 #include "train/srun_code.hpp"
-#include "train/supervised.hpp"
 
 namespace banyan::supervisor {
 namespace {
@@ -23,9 +21,6 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds first_pause{100}, longest_pause{2000};
-// srun by itself waits for SlurmctldTimeout, a minute or more, for a word that may never come: a slurmctld
-// that was started again, or that still waits for a dead node, sends none.
-constexpr const char* patience = "--immediate=2";
 // How soon we look at what the step does, and how seldom later on.
 constexpr milliseconds soon_again{100}, now_and_then{2000};
 // srun forgets a SIGTERM that comes before it launches.
@@ -36,24 +31,6 @@ std::string node_of_this_host() {
     return name ? name : "";
 }
 
-/// The words by which the environment of the batch script tells srun how large the allocation once was. srun
-/// makes the nodes of a step from them where it is to leave some out, and with a lost one among them Slurm
-/// refuses the step. In a heterogeneous job each component has words of its own.
-void correct_environment(const std::vector<std::string>& nodes, std::optional<std::uint32_t> component) {
-    const auto own = [&](const char* name) {
-        return component ? fmt::format("{}_HET_GROUP_{}", name, *component) : std::string(name);
-    };
-    const char* told = std::getenv(own("SLURM_JOB_NODELIST").c_str());
-    if (const auto names = expand_hostlist(told ? told : ""); names && *names == nodes) return;
-    const auto count = std::to_string(nodes.size()), list = compress_hostlist(nodes);
-    for (const char* name : {"SLURM_NNODES", "SLURM_JOB_NUM_NODES"})
-        ::setenv(own(name).c_str(), count.c_str(), 1);
-    for (const char* name : {"SLURM_NODELIST", "SLURM_JOB_NODELIST"})
-        ::setenv(own(name).c_str(), list.c_str(), 1);
-    for (const char* name : {"SLURM_TASKS_PER_NODE", "SLURM_JOB_CPUS_PER_NODE"})
-        ::unsetenv(own(name).c_str());
-}
-
 /// Of its own, as srun is told (run).
 int code_of_srun_errors() {
     const char* wanted = std::getenv(train::srun_error_variable);
@@ -61,53 +38,6 @@ int code_of_srun_errors() {
 }
 
 }  // namespace
-
-job_plan plan_of(const train::plan_summary& told) {
-    job_plan out{told.nodes, told.ranks(), told.tasks(), told.spares, {}, {}, told.min_nodes};
-    const auto dims = topo::parse_shape(told.shape);
-    if (told.min_nodes != 0 && dims)
-        out.elastic = topo::request{*dims, told.nodes, told.ranks_per_node, 0, std::nullopt, told.launchers};
-    return out;
-}
-
-job_plan plan_on(const job_plan& plan, std::size_t nodes) {
-    if (!plan.elastic || nodes >= plan.nodes) return plan;
-    const auto fewer = train::request_on(*plan.elastic, plan.min_nodes, static_cast<std::uint32_t>(nodes));
-    if (!fewer) return plan;
-    auto out = plan;
-    out.nodes = fewer->nodes;
-    out.ranks = fewer->dims.ranks();
-    out.tasks = fewer->tasks();
-    return out;
-}
-
-std::vector<std::string> spares_to_leave_out(const job_plan& plan, const std::vector<std::string>& nodes) {
-    std::vector<std::string> out;
-    auto surplus = nodes.size() > plan.nodes ? nodes.size() - plan.nodes : 0;
-    for (auto spare = plan.spares.rbegin(); spare != plan.spares.rend() && surplus > 0; ++spare) {
-        if (std::find(nodes.begin(), nodes.end(), *spare) == nodes.end()) continue;
-        out.push_back(*spare);
-        --surplus;
-    }
-    return out;
-}
-
-std::vector<std::string> srun_words(const job_plan& plan, const std::vector<std::string>& nodes,
-                                    const std::vector<std::string>& given, bool recovering) {
-    std::vector<std::string> out{"srun"};
-    if (recovering) out.push_back(patience);
-    if (plan.component) out.push_back(fmt::format("--het-group={}", *plan.component));
-    if (plan.nodes) {
-        out.insert(out.end(), {train::step_ends_with_a_node, train::step_ends_with_a_rank, "-N",
-                               std::to_string(plan.nodes), "-n", std::to_string(plan.tasks)});
-        if (plan.tasks != plan.ranks) out.push_back("--ntasks-per-node=1");
-        // Left to itself srun takes the first nodes of the allocation, spare or not.
-        if (const auto unused = spares_to_leave_out(plan, nodes); !unused.empty())
-            out.push_back("--exclude=" + compress_hostlist(unused));
-    }
-    out.insert(out.end(), given.begin(), given.end());
-    return out;
-}
 
 supervisor::supervisor(options opts, std::uint32_t job, job_state first, job_plan plan)
     : opts_(std::move(opts)),
