@@ -11,19 +11,22 @@
 namespace banyan::supervisor {
 namespace {
 
-decision finish(std::string why = {}) { return {action::finish, 0, std::move(why)}; }
+decision finish(std::string why = {}) { return {action::finish, 0, std::move(why), {}}; }
 
 /// srun's end where it did not reach slurmd on one of the nodes: the low byte of Slurm's
 /// SLURM_COMMUNICATIONS_CONNECTION_ERROR. The node is dead, and Slurm takes it away when it has not heard it
 /// for SlurmdTimeout, which is minutes.
 constexpr int not_reached = 1001 & 0xff;
 
+bool brought_further(const situation& s) {
+    return s.saved_after && (!s.saved_before || *s.saved_after > *s.saved_before);
+}
+
 /// Restarts in a row that did not bring the training further. The loss of a node is not the program's doing:
 /// it neither counts nor clears.
 std::uint32_t idle_after(const situation& s, bool node_lost) {
     if (s.end.code == not_reached || s.grows) node_lost = true;
-    const bool further = s.saved_after && (!s.saved_before || *s.saved_after > *s.saved_before);
-    if (further) return 0;
+    if (brought_further(s)) return 0;
     return node_lost ? s.idle_restarts : s.idle_restarts + 1;
 }
 
@@ -47,6 +50,23 @@ bool was_shrunk_in_vain(const situation& s, bool node_lost) {
            s.nodes_before.size() < s.nodes_of_all && s.now.nodes.size() < s.nodes_of_all;
 }
 
+/// The kind of the program's own error that brought no new training step; empty where it was none. On fewer
+/// nodes than it asked for, what is wrong with them is not the program's.
+std::string own_error(const situation& s, bool node_lost) {
+    if (!s.told.own || node_lost || brought_further(s)) return {};
+    return s.nodes_before.size() < s.nodes_of_all ? std::string() : s.told.kind;
+}
+
+/// Why the program's own error would come again; nothing where it may not. One of the program's text does
+/// so that comes before any training step of the job, and any other one that came twice.
+std::optional<std::string> would_come_again(const situation& s, const std::string& kind) {
+    if (kind.empty()) return {};
+    if (kind == s.kind_before) return "the program ended itself twice in the same way: " + s.told.words;
+    if (s.told.of_code && !s.saved_before && !s.saved_after && !s.requeued)
+        return "the program ended itself: " + s.told.words;
+    return {};
+}
+
 }  // namespace
 
 std::vector<std::string> lost_nodes(const std::vector<std::string>& before,
@@ -65,6 +85,8 @@ decision decide(const situation& s) {
 
     const bool node_lost = s.left || !lost_nodes(s.nodes_before, s.now.nodes).empty();
     if (!s.planned && !node_lost) return finish();
+    const auto kind = own_error(s, node_lost);
+    if (auto why = would_come_again(s, kind)) return {action::finish, s.idle_restarts, std::move(*why), kind};
     if (s.restarts >= s.max_restarts)
         return finish(fmt::format("{} restarts is the limit (--max-restarts)", s.restarts));
     if (!node_lost && could_not_run(s))
@@ -89,7 +111,7 @@ decision decide(const situation& s) {
         return {action::requeue, idle,
                 fmt::format("on {} of {} nodes the job did not come to train", s.nodes_before.size(),
                             s.nodes_of_all)};
-    if (!without_step) return {action::restart, idle, {}};
+    if (!without_step) return {action::restart, idle, {}, kind};
     if (s.stood < s.start_within) return {action::again, idle, {}};
     const auto why = fmt::format("Slurm gave no step in {} s (--start-within)", s.stood.count() / 1000);
     if (s.now.no_requeue.empty()) return {action::requeue, idle, why};

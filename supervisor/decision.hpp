@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "supervisor/failure.hpp"
+
 namespace banyan::supervisor {
 
 struct step_end {
@@ -37,8 +39,11 @@ struct situation {
     std::uint32_t nodes_needed = 1;
     std::uint32_t nodes_of_all = 1;  ///< for all groups of ranks; more than are needed with --train-min-dp
     bool grows = false;              ///< we ended the step, since there are nodes for more groups
-    bool left = false;     ///< we ended the step, since it ran on a node that had left the allocation
-    bool planned = false;  ///< the job has a plan (--train-parallel)
+    bool left = false;        ///< we ended the step, since it ran on a node that had left the allocation
+    failure told;             ///< by the step's output; nothing of a step that we ended
+    std::string kind_before;  ///< decision::kind of the step before
+    bool requeued = false;    ///< this is not the job's first run: what it saved before may not be known yet
+    bool planned = false;     ///< the job has a plan (--train-parallel)
     /// Newest complete step; empty = none or unknown. before: which this step had to get beyond.
     std::optional<std::uint64_t> saved_before, saved_after;
     std::uint32_t restarts = 0, idle_restarts = 0;  ///< so far
@@ -61,6 +66,7 @@ struct decision {
     action what = action::finish;
     std::uint32_t idle_restarts = 0;  ///< the new count, when it is restart
     std::string why;                  ///< of an end, a requeue or a wait: empty when nothing is to explain
+    std::string kind{};               ///< of the program's own error, that it ended or may end the job
 };
 
 decision decide(const situation& s);

@@ -13,6 +13,7 @@
 
 #include "common/text.hpp"
 #include "supervisor/progress.hpp"
+#include "supervisor/step_output.hpp"
 #include "train/srun_code.hpp"
 
 namespace banyan::supervisor {
@@ -71,7 +72,7 @@ int supervisor::run() {
         if (d.what == action::requeue) d = requeue(s, d);
         if (d.what == action::wait) d = wait_for_nodes(s, d);
         if (d.what == action::again && ask_again(s)) continue;
-        if (d.what != action::restart) return finish(*end, d.why);
+        if (d.what != action::restart) return finish(*end, d);
         restart(s, d);
     }
 }
@@ -83,16 +84,26 @@ result<step_end> supervisor::run_step() {
     step_.reset();
     overdue_ = grows_ = left_ = false;
     departure_ = {};
+    failure_ = {};
+    if (plan_.nodes) output_.begin(clock::now());
     auto end = run_child(words, signals_, [this](pid_t srun) { return look_at_step(srun); });
     // An option that it does not know ends it with -1 all the same.
     constexpr int wrong_option = 255;
     own_error_ = end && !step_ &&
                  (end->code == code_of_srun_errors() || (end->code == wrong_option && !recovery_.runs()));
     if (own_error_ && end->code == train::srun_error_code) end->code = 1;  // as without us
+    if (end && end->code != 0 && !overdue_ && !grows_ && !left_) failure_ = look_at_output();
     return end;
 }
 
+failure supervisor::look_at_output() const {
+    step_output told(plan_.tasks != plan_.ranks);
+    const auto take = [&](std::string_view bytes, clock::time_point when) { told.take(bytes, when); };
+    return output_.read(clock::now(), take) ? told.end() : failure{};
+}
+
 milliseconds supervisor::look_at_step(pid_t srun) {
+    output_.mark(clock::now());
     if (!step_) {
         const auto step = query_step(job_, srun);
         // It may wait for hours, and slurmctld answers many.
@@ -108,7 +119,7 @@ milliseconds supervisor::look_at_step(pid_t srun) {
     if (!socket_.empty() && !recovery_.trains()) look_at_training(srun);
     const bool trains = socket_.empty() || recovery_.trains();
     const bool again = look_at_allocation(srun, trains);
-    if (trains) return again ? now_and_then : milliseconds(0);
+    if (trains) return again || output_.is_file() ? now_and_then : milliseconds(0);
     return recovery_.stood(clock::now()) < std::chrono::seconds(30) ? soon_again : now_and_then;
 }
 
@@ -194,6 +205,7 @@ void supervisor::restart(const situation& s, const decision& d) {
                                         s.saved_after ? std::to_string(*s.saved_after) : "unknown"));
     ++restarts_;
     idle_restarts_ = d.idle_restarts;
+    kind_ = d.kind;
     recovery_.begin(clock::now(), step_ ? "step " + step_name() : "the step", s.saved_after);
     pause_ = milliseconds(0);
     nodes_ = s.now.nodes;
@@ -207,6 +219,8 @@ situation supervisor::look(const step_end& end) {
     s.nodes_of_all = std::max(plan_.nodes, 1U);
     s.grows = grows_;
     s.left = left_;
+    s.told = failure_;
+    s.kind_before = kind_;
     s.planned = plan_.nodes != 0;
     s.restarts = restarts_;
     s.idle_restarts = idle_restarts_;
@@ -221,6 +235,7 @@ situation supervisor::look(const step_end& end) {
     if (overdue_ || grows_ || left_) s.end.cancelled = signals_.cancelled();  // that end was our own doing
     if (auto now = query_job(job_)) {
         job_now_ = std::move(*now);
+        s.requeued = job_now_.restarts != 0;
         s.now = {true, job_now_.running, job_now_.name, job_now_.nodes,
                  refused_.empty() ? job_now_.no_requeue : refused_};
     } else {
@@ -252,13 +267,14 @@ decision supervisor::wait_for_nodes(situation& s, decision d) {
     return d;
 }
 
-int supervisor::finish(const step_end& end, const std::string& why) const {
-    if (!why.empty())
-        say(fmt::format("the step ended with code {} and is not started again: {}", end.code, why));
-    const bool given_up = idle_restarts_ >= opts_.max_idle_restarts && !why.empty();
+int supervisor::finish(const step_end& end, const decision& d) const {
+    if (!d.why.empty())
+        say(fmt::format("the step ended with code {} and is not started again: {}", end.code, d.why));
+    const bool idle = idle_restarts_ >= opts_.max_idle_restarts && !d.why.empty();
+    const bool given_up = idle || !d.kind.empty();
     const auto ends = recovery_.idle_ends();
     if (given_up && !ends.empty()) say("what brought no training further: " + ends);
-    if (given_up) tell_of_giving_up(end, why, ends);
+    if (given_up) tell_of_giving_up(end, d.why, ends);
     return end.code;
 }
 

@@ -16,6 +16,7 @@
 #include "supervisor/departure.hpp"
 #include "supervisor/job_plan.hpp"
 #include "supervisor/options.hpp"
+#include "supervisor/output_file.hpp"
 #include "supervisor/recovery.hpp"
 #include "supervisor/slurm/job_query.hpp"
 
@@ -37,6 +38,7 @@ class supervisor {
     void look_for_nodes(pid_t srun, const std::vector<std::string>& now);
     std::chrono::milliseconds look_at_step(pid_t srun);
     void look_at_training(pid_t srun);
+    failure look_at_output() const;
     situation look(const step_end& end);
     bool began() const;
     decision wait_for_nodes(situation& s, decision d);
@@ -44,7 +46,7 @@ class supervisor {
     void restart(const situation& s, const decision& d);
     decision requeue(situation& s, const decision& d);  // this and the next in requeue.cpp
     void wait_for_the_end();
-    int finish(const step_end& end, const std::string& why) const;
+    int finish(const step_end& end, const decision& d) const;
     void announce(const situation& s);
     void tell_of_giving_up(const step_end& end, const std::string& why, const std::string& ends) const;
     std::string step_name() const;
@@ -65,6 +67,9 @@ class supervisor {
     bool own_error_ = false;              ///< the latest srun ended on an error of its own
     bool left_ = false;                   ///< we ended a step that ran on a node that had left
     departure departure_;                 ///< whether it does
+    output_file output_{STDERR_FILENO};   ///< of the steps
+    failure failure_;                     ///< of the latest step, as its output tells it
+    std::string kind_;                    ///< of the one before: see situation
     clock::time_point told_to_end_;       ///< the latest time, a step that we end
     std::chrono::milliseconds pause_{0};  ///< before srun is asked again
     std::uint32_t restarts_ = 0, idle_restarts_ = 0;

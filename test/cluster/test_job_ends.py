@@ -56,6 +56,11 @@ class JobEnds(ClusterCase):
         for step in (0, 1):
             self.assertIn(f"step {job}.{step}, rank 3: exit code 7", texts)
 
+    def test_so_does_an_error_of_the_programs_own(self):
+        job = self.train("banyan-run python3 -c undefined_name\n", "--train-ckpt=every=1")
+        self.told(job, f"job {job}: banyan-run says: step {job}.0 ended with code 1 after 0 restarts: the program ended itself: rank")
+        self.told(job, "the first error was NameError: name 'undefined_name' is not defined")
+
     def test_a_step_without_training_and_a_cancelled_job_say_nothing(self):
         plain = self.cluster.sbatch("-wn01", "-N1", script="srun false\n")
         cancelled = self.train("srun bash -c 'touch $SLURM_SUBMIT_DIR/began-$SLURM_JOB_ID; sleep 600'\n")

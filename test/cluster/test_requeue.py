@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A node is lost and no spare is left: banyan-run requeues the job at once, whoever took the node and whoever owns the job, once, and
-says why where it cannot. And what there is no sense in starting again."""
+says why where it cannot."""
 
 import re
 from datetime import datetime, timedelta
@@ -183,27 +183,6 @@ class Requeue(ClusterCase):
         output = shell.communicate(timeout=60)[0]
         self.assertIn("a job of salloc cannot be requeued, and nothing changed in 1 s", output)
         self.assertNotEqual(shell.returncode, 0)
-
-    def test_a_program_that_fails_each_time_is_given_up(self):
-        """With what its runs came to."""
-        job = self.cluster.sbatch(*SHAPE, "--requeue", script="banyan-run bash -c '[ $RANK = 1 ] && exit 3; sleep 60'\necho ended with $?\n")
-        self.cluster.wait_for_job(job)
-        output = self.cluster.output(job)
-        self.assertEqual(output.count("starting it again on the same nodes"), 3, output)
-        self.assertIn("is not started again: 3 restarts in a row brought no new training step", output)
-        ends = re.findall(rf"({job}\.\d) with code \d+ after [\d.]+ s, training step unknown", output.partition("brought no training further: ")[2])
-        self.assertEqual(ends, [f"{job}.{step}" for step in range(3)], output)
-        self.assertRegex(output, r"(?m)^ended with [1-9]")
-
-    def test_a_missing_program_is_not_repeated(self):
-        for program, code in (("./nosuch", 2), ("/dev/null", 13), ("bash -c nosuch", 127)):
-            with self.subTest(program=program):
-                job = self.cluster.sbatch(*SHAPE, "--requeue", script=f"banyan-run {program}\necho ended with $?\n")
-                self.cluster.wait_for_job(job)
-                output = self.cluster.output(job)
-                self.assertIn(f"is not started again: code {code} at once says that the program is not there", output)
-                self.assertNotIn("starting it again", output)
-                self.assertIn(f"ended with {code}", output)
 
 
 if __name__ == "__main__":
