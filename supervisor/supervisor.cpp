@@ -84,6 +84,7 @@ result<step_end> supervisor::run_step() {
     step_.reset();
     overdue_ = grows_ = left_ = false;
     departure_ = {};
+    hang_.reset();
     failure_ = {};
     if (plan_.nodes) output_.begin(clock::now());
     auto end = run_child(words, signals_, [this](pid_t srun) { return look_at_step(srun); });
@@ -116,10 +117,10 @@ milliseconds supervisor::look_at_step(pid_t srun) {
             departure_ = departure(clock::now(), step->nodes);
         detail(fmt::format("step {} runs on {}", step_name(), compress_hostlist(step->nodes)));
     }
-    if (!socket_.empty() && !recovery_.trains()) look_at_training(srun);
+    if (!socket_.empty()) recovery_.trains() ? look_for_hang() : look_at_training(srun);
     const bool trains = socket_.empty() || recovery_.trains();
     const bool again = look_at_allocation(srun, trains);
-    if (trains) return again || output_.is_file() ? now_and_then : milliseconds(0);
+    if (trains) return again || output_.is_file() || !socket_.empty() ? now_and_then : milliseconds(0);
     return recovery_.stood(clock::now()) < std::chrono::seconds(30) ? soon_again : now_and_then;
 }
 
@@ -181,6 +182,13 @@ void supervisor::look_at_training(pid_t srun) {
     say(fmt::format("step {} has completed no training step in {} s: it is ended, and started again",
                     step_name(), recovery_.stood(now).count() / 1000));
     end_step(srun);
+}
+
+/// Says once which rank keeps all others waiting.
+void supervisor::look_for_hang() {
+    auto now = hang_of(socket_, job_);
+    if (now && (!hang_ || hang_->ranks != now->ranks || hang_->step != now->step)) say(now->text);
+    if (now) hang_ = std::move(now);
 }
 
 /// srun tells by no code of its own whether it had a step. One that ends with that of its errors, and whose

@@ -17,6 +17,7 @@
 #include "supervisor/job_plan.hpp"
 #include "supervisor/options.hpp"
 #include "supervisor/output_file.hpp"
+#include "supervisor/progress.hpp"
 #include "supervisor/recovery.hpp"
 #include "supervisor/slurm/job_query.hpp"
 
@@ -38,6 +39,7 @@ class supervisor {
     void look_for_nodes(pid_t srun, const std::vector<std::string>& now);
     std::chrono::milliseconds look_at_step(pid_t srun);
     void look_at_training(pid_t srun);
+    void look_for_hang();
     failure look_at_output() const;
     situation look(const step_end& end);
     bool began() const;
@@ -67,6 +69,7 @@ class supervisor {
     bool own_error_ = false;              ///< the latest srun ended on an error of its own
     bool left_ = false;                   ///< we ended a step that ran on a node that had left
     departure departure_;                 ///< whether it does
+    std::optional<hang> hang_;            ///< of the latest step, as it was said
     output_file output_{STDERR_FILENO};   ///< of the steps
     failure failure_;                     ///< of the latest step, as its output tells it
     std::string kind_;                    ///< of the one before: see situation

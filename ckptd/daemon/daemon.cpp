@@ -51,7 +51,7 @@ daemon::daemon(asio::io_context& io, settings s, std::shared_ptr<keeper::custody
       jobs_(core_, {users_, directories_, launches_, memory_, ended_}),
       ranks_(core_, {users_, copies_, launches_, memory_, ended_, emergencies_, jobs_, flushes_}),
       peer_requests_(core_, {users_, launches_, departures_, flushes_, memory_}),
-      hangs_(core_, peers_, users_),
+      hangs_(core_, peers_),
       handover_(core_, {users_, directories_, copies_, launches_, ended_, emergencies_}),
       local_(core_, {[this](auto client, auto type, auto meta) {
                          return handle_local(std::move(client), type, std::move(meta));

@@ -11,7 +11,6 @@ namespace {
 
 constexpr milliseconds look_for_hangs_every{5'000}, standings_within{2'000};
 constexpr milliseconds hang_holds_for{3 * look_for_hangs_every};  // after the leader's last word
-constexpr auto about_hangs = "a hang";
 
 /// Of those that have said something, and have not ended.
 std::vector<standing> standings_of(const session& s) {
@@ -46,7 +45,6 @@ void hang_watch::watch(const session_ptr& s) {
         return;
     auto own = standings_of(*s);
     if (own.empty() || !are_late(own)) {
-        if (h.found) s->warnings.works_again(about_hangs);
         h.found.reset();
         return;
     }
@@ -81,10 +79,9 @@ void hang_watch::found(const session_ptr& s, const hang& what) {
     const bool is_news = !h.found || h.found->ranks != what.ranks || h.found->step != what.step;
     h.found = what;
     h.until = clock::now() + hang_holds_for;
-    if (is_news) {
-        s->warnings.works_again(about_hangs);
-        users_.warn(s, about_hangs, in_words(*s, what));
-    }
+    std::uint64_t held_back = 0;
+    if (is_news && s->warnings.lines.pass("a hang", clock::now(), held_back))
+        spdlog::warn("{}: {} ({} more since)", in_words(*s), in_words(*s, what), held_back);
     auto meta = header_of(*s);
     meta["ranks"] = what.ranks;
     meta["step"] = what.step;

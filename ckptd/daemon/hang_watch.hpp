@@ -7,14 +7,13 @@
 
 #include <vector>
 
-#include "ckptd/daemon/reporter.hpp"
+#include "ckptd/daemon/messenger.hpp"
 
 namespace banyan::ckpt {
 
 class hang_watch {
   public:
-    hang_watch(daemon_core& core, messenger& peers, reporter& users)
-        : core_(core), peers_(peers), users_(users) {}
+    hang_watch(daemon_core& core, messenger& peers) : core_(core), peers_(peers) {}
 
     /// To be called at each tick, of a job's own session.
     void watch(const session_ptr& s);
@@ -29,7 +28,6 @@ class hang_watch {
 
     daemon_core& core_;
     messenger& peers_;
-    reporter& users_;
 };
 
 }  // namespace banyan::ckpt

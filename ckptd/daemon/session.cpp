@@ -212,6 +212,7 @@ void session::beat() {
 }
 
 void session::enter_generation(std::uint64_t g, bool new_launch) {
+    hung.found.reset();
     generation = g;
     flush.now.reset();
     flush.next_turn = 0;

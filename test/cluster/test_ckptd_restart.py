@@ -155,6 +155,21 @@ class Restart(TrainingCase):
         self.assertIn("peer", {r["source"] for r in log.restored})
         self.assertGreaterEqual(max(log.steps), 60)
 
+    def test_a_rank_that_hangs_is_named(self):
+        job = self.submit_unending(4, step_ms=50, shape="tp=2,dp=4")
+        self.wait_step(job, 20)
+        pid, node = self.ranks(job)[5]
+        os.kill(pid, signal.SIGSTOP)
+        self.addCleanup(self.cluster.run, "scancel", job, check=False)
+        said = f"banyan-run: rank 5 on {node} hangs: stopped by a signal, at its save of step "
+        self.cluster.wait_for(lambda: said in self.cluster.output(job), "banyan-run names it")
+        os.kill(pid, signal.SIGCONT)
+        self.wait_step(job, max(self.log(job).steps) + 3)
+        self.stop.touch()
+        self.wait_finished(job)
+        self.assertEqual(len(self.log(job).starts), 1)
+        self.assertEqual(self.cluster.output(job).count(" hangs: "), 1, self.cluster.output(job))
+
 
 if __name__ == "__main__":
     main()

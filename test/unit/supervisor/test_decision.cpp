@@ -280,4 +280,17 @@ TEST_CASE("the newest step in the daemon's status", "[supervisor]") {
         CHECK_FALSE(newest_in_status(wrong, 7));
 }
 
+TEST_CASE("who hangs, in the daemon's status", "[supervisor]") {
+    const auto hung = hang_in_status(
+        R"({"sessions":[{"job":7,"hung":{"ranks":[2,3],"step":40,"text":"ranks 2, 3 hang"}}]})", 7);
+    REQUIRE(hung);
+    CHECK(hung->ranks == std::vector<std::uint32_t>{2, 3});
+    CHECK(hung->step == 40);
+    CHECK(hung->text == "ranks 2, 3 hang");
+    for (const char* other : {"", R"({"sessions":[{"job":7}]})", R"({"sessions":[{"job":7,"hung":{}}]})",
+                              R"({"sessions":[{"job":7,"hung":{"ranks":[-1],"step":1,"text":""}}]})",
+                              R"({"sessions":[{"job":8,"hung":{"ranks":[1],"step":1,"text":""}}]})"})
+        CHECK_FALSE(hang_in_status(other, 7));
+}
+
 }  // namespace test_decision
