@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "spank/job_facts.hpp"
 
-#include <cerrno>
 #include <memory>
 
 #include <fmt/format.h>
@@ -26,12 +25,13 @@ using allocation =
 
 result<std::optional<train::plan_summary>> read_plan(const job_info_t& record) {
     resource_allocation_response_msg_t* answer = nullptr;
-    const bool told = slurm_allocation_lookup(record.job_id, &answer) == SLURM_SUCCESS;
+    const bool told = libslurm::lookup_allocation(&answer, record.job_id) == SLURM_SUCCESS;
     const allocation owner(answer, slurm_free_resource_allocation_response_msg);
     // It also succeeds, with nothing, for a job that loses its allocation in this moment.
     if (!told || !answer)
-        return fail(errc::unavailable, fmt::format("cannot read the plan of job {}: {}", record.job_id,
-                                                   told ? "it has no allocation" : slurm_strerror(errno)));
+        return fail(errc::unavailable,
+                    fmt::format("cannot read the plan of job {}: {}", record.job_id,
+                                told ? "it has no allocation" : slurm_strerror(libslurm::last_error())));
     return train::summary_in(answer->environment, answer->env_size, record.job_id, record.restart_cnt);
 }
 
@@ -39,8 +39,9 @@ result<std::optional<train::plan_summary>> read_plan(const job_info_t& record) {
 
 result<job_facts> read_job(std::uint32_t job, std::uint32_t component) {
     job_info_msg_t* answer = nullptr;
-    if (slurm_load_job(&answer, job, SHOW_ALL) != SLURM_SUCCESS)
-        return fail(errc::unavailable, fmt::format("cannot read job {}: {}", job, slurm_strerror(errno)));
+    if (libslurm::load_job(&answer, job) != SLURM_SUCCESS)
+        return fail(errc::unavailable,
+                    fmt::format("cannot read job {}: {}", job, slurm_strerror(libslurm::last_error())));
     const std::unique_ptr<job_info_msg_t, void (*)(job_info_msg_t*)> owner(answer, slurm_free_job_info_msg);
     for (std::uint32_t i = 0; i < answer->record_count; ++i) {
         const auto& record = answer->job_array[i];

@@ -19,7 +19,8 @@ namespace {
 /// Slurm's configuration as this very process has read it. A function would ask slurmctld for it.
 result<uid_t> slurm_user() {
     const auto* conf = static_cast<const slurm_conf_t*>(::dlsym(RTLD_DEFAULT, "slurm_conf"));
-    if (!conf || !conf->slurm_user_name)
+    // The prolog's has the number alone, and no name of the user, from 23.11 on.
+    if (!conf || !conf->cluster_name)
         return fail(errc::internal, "Slurm's configuration is not in this process");
     return conf->slurm_user_id;
 }

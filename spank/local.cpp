@@ -120,7 +120,7 @@ int announce_step(spank_t sp) {
     if (!shape) return SLURM_SUCCESS;
     // That of fewer groups, where the job goes on with those.
     if (const auto& now = this_step().request; now && this_step().fewer) shape = now->dims;
-    slurm_step_id_t id{job, NO_VAL, step};
+    auto id = libslurm::step_id(job, step);
     const step_layout layout(slurm_job_step_layout_get(&id));
     if (!layout) {
         slurm_error(

@@ -10,9 +10,6 @@
 #include <optional>
 
 #include <fmt/format.h>
-#include <slurm/slurm.h>
-#include <slurm/slurm_errno.h>
-#include <unistd.h>
 
 #include "common/text.hpp"
 #include "fault/slurm/cluster.hpp"
@@ -42,7 +39,7 @@ std::optional<std::string> missing_conf() {
 }
 
 std::unexpected<error> slurm_failed(const std::string& doing) {
-    const int err = slurm_get_errno();
+    const int err = libslurm::last_error();
     return fail(err == ESLURM_INVALID_JOB_ID ? errc::not_found : errc::unavailable,
                 fmt::format("{}: {}", doing, slurm_strerror(err)));
 }
@@ -150,7 +147,7 @@ class slurm_cluster final : public cluster {
     result<job_status> job(std::uint32_t id) override {
         BANYAN_CHECK(ready());
         job_info_msg_t* answer = nullptr;
-        if (slurm_load_job(&answer, id, SHOW_ALL) != SLURM_SUCCESS)
+        if (libslurm::load_job(&answer, id) != SLURM_SUCCESS)
             return slurm_failed(fmt::format("cannot read job {}", id));
         const std::unique_ptr<job_info_msg_t, void (*)(job_info_msg_t*)> owner(answer,
                                                                                slurm_free_job_info_msg);
@@ -161,7 +158,7 @@ class slurm_cluster final : public cluster {
     result<std::vector<step_status>> steps(std::uint32_t job) override {
         BANYAN_CHECK(ready());
         job_step_info_response_msg_t* answer = nullptr;
-        if (slurm_get_job_steps(0, job, NO_VAL, &answer, SHOW_ALL) != SLURM_SUCCESS)
+        if (libslurm::load_steps(&answer, job) != SLURM_SUCCESS)
             return slurm_failed(fmt::format("cannot read the steps of job {}", job));
         const std::unique_ptr<job_step_info_response_msg_t, void (*)(job_step_info_response_msg_t*)> owner(
             answer, slurm_free_job_step_info_response_msg);
@@ -182,8 +179,7 @@ class slurm_cluster final : public cluster {
     result<left_behind> processes(std::uint32_t job, const step_status& step,
                                   const std::string& node) override {
         BANYAN_TRY(const auto where, this->node(node));
-        const slurm_step_id_t which{.job_id = job, .step_het_comp = step.component, .step_id = step.id};
-        return processes_left(which, where);
+        return processes_left(libslurm::step_id(job, step.id, step.component), where);
     }
 
     result<std::optional<std::uint32_t>> nodes_needed(const job_status& job) override {
@@ -246,8 +242,8 @@ class slurm_cluster final : public cluster {
     result<void> end_step(std::uint32_t job, std::uint32_t step) override {
         BANYAN_CHECK(ready());
         // A task that hangs takes no other signal, and one that takes it may say that all went well.
-        if (slurm_kill_job_step(job, step, SIGKILL) == SLURM_SUCCESS) return {};
-        const int err = slurm_get_errno();
+        if (libslurm::kill_step(job, step, SIGKILL) == SLURM_SUCCESS) return {};
+        const int err = libslurm::last_error();
         if (err == ESLURM_ALREADY_DONE || err == ESLURM_INVALID_JOB_ID || err == ESLURM_JOB_PENDING)
             return {};
         return slurm_failed(fmt::format("cannot end step {}.{}", job, step));
@@ -255,7 +251,7 @@ class slurm_cluster final : public cluster {
 
     result<void> requeue(std::uint32_t job) override {
         BANYAN_CHECK(ready());
-        if (slurm_requeue(job, 0) != SLURM_SUCCESS && slurm_get_errno() != ESLURM_JOB_PENDING)
+        if (libslurm::requeue(job) != SLURM_SUCCESS && libslurm::last_error() != ESLURM_JOB_PENDING)
             return slurm_failed(fmt::format("cannot requeue job {}", job));
         return {};
     }
@@ -263,7 +259,7 @@ class slurm_cluster final : public cluster {
     result<void> tell(std::uint32_t job, const std::string& text) override {
         BANYAN_CHECK(ready());
         auto message = text;
-        if (slurm_notify_job(job, message.data()) != SLURM_SUCCESS)
+        if (libslurm::notify_job(job, message.data()) != SLURM_SUCCESS)
             return slurm_failed(fmt::format("cannot tell the user of job {}", job));
         return {};
     }
@@ -272,7 +268,7 @@ class slurm_cluster final : public cluster {
         BANYAN_CHECK(ready());
         job_desc_msg_t change;
         slurm_init_job_desc_msg(&change);
-        change.job_id = job;
+        libslurm::name_job(change, job);
         change.begin_time = std::time(nullptr);
         if (slurm_update_job(&change) != SLURM_SUCCESS)
             return slurm_failed(fmt::format("cannot set the start time of job {}", job));
@@ -299,10 +295,7 @@ class slurm_cluster final : public cluster {
         slurm_init_update_node_msg(&change);
         change.node_names = name.data();
         change.node_state = state;
-        if (!reason.empty()) {
-            change.reason = reason.data();
-            change.reason_uid = ::getuid();
-        }
+        if (!reason.empty()) libslurm::set_reason(change, reason.data());
         if (slurm_update_node(&change) != SLURM_SUCCESS)
             return slurm_failed("cannot change the state of node " + node);
         return {};

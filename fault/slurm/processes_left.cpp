@@ -9,7 +9,6 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <fmt/format.h>
-#include <slurm/slurm_errno.h>
 
 #include "common/clock.hpp"
 
@@ -24,7 +23,7 @@ constexpr std::chrono::milliseconds connects_within(1'000), clocks_differ(100);
 std::optional<std::chrono::seconds> message_timeout() {
     slurm_conf_t* conf = nullptr;
     if (slurm_load_ctl_conf(0, &conf) != SLURM_SUCCESS || !conf) return std::nullopt;
-    const std::unique_ptr<slurm_conf_t, void (*)(slurm_conf_t*)> owner(conf, slurm_free_ctl_conf);
+    const std::unique_ptr<slurm_conf_t, void (*)(slurm_conf_t*)> owner(conf, libslurm::free_conf);
     return std::chrono::seconds(conf->msg_timeout);
 }
 

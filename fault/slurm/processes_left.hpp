@@ -4,9 +4,8 @@
 // not there, for one that refuses and for one that does not answer: only the last is told of.
 #pragma once
 
-#include <slurm/slurm.h>
-
 #include "fault/slurm/cluster.hpp"
+#include "train/slurm/libslurm.hpp"
 
 namespace banyan::fault {
 

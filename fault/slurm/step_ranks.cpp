@@ -5,20 +5,20 @@
 #include <memory>
 
 #include <fmt/format.h>
-#include <slurm/slurm_errno.h>
 
 #include "common/text.hpp"
+#include "train/slurm/libslurm.hpp"
 
 namespace banyan::fault {
 
 result<node_ranks> ranks_in(std::uint32_t job, const step_status& step, const train::plan_summary& plan,
                             const std::string& node) {
-    slurm_step_id_t which{.job_id = job, .step_het_comp = step.component, .step_id = step.id};
+    auto which = libslurm::step_id(job, step.id, step.component);
     const std::unique_ptr<slurm_step_layout_t, void (*)(slurm_step_layout_t*)> layout(
         slurm_job_step_layout_get(&which), slurm_job_step_layout_free);
     if (!layout)
         return fail(errc::unavailable, fmt::format("cannot read the layout of step {}.{}: {}", job, step.id,
-                                                   slurm_strerror(slurm_get_errno())));
+                                                   slurm_strerror(libslurm::last_error())));
     const auto none = [&](const char* why) {
         return fail(errc::not_found, fmt::format("step {}.{} {}", job, step.id, why));
     };

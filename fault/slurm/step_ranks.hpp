@@ -3,8 +3,6 @@
 // Which ranks of a training step run on a node, as slurmctld laid the step out.
 #pragma once
 
-#include <slurm/slurm.h>
-
 #include "fault/slurm/cluster.hpp"
 #include "train/plan_summary.hpp"
 

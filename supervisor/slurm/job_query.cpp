@@ -10,11 +10,10 @@
 #include <optional>
 
 #include <fmt/format.h>
-#include <slurm/slurm.h>
-#include <slurm/slurm_errno.h>
 
 #include "common/text.hpp"
 #include "train/slurm/job_words.hpp"
+#include "train/slurm/libslurm.hpp"
 
 namespace banyan::supervisor {
 namespace {
@@ -25,7 +24,7 @@ void ready() {
 }
 
 std::unexpected<error> slurm_failed(const std::string& doing) {
-    const int err = slurm_get_errno();
+    const int err = libslurm::last_error();
     return fail(err == ESLURM_INVALID_JOB_ID ? errc::not_found : errc::unavailable,
                 fmt::format("{}: {}", doing, slurm_strerror(err)));
 }
@@ -49,7 +48,7 @@ std::vector<std::string> names_of(const char* list) {
 result<job_state> query_job(std::uint32_t job) {
     ready();
     job_info_msg_t* answer = nullptr;
-    if (slurm_load_job(&answer, job, SHOW_ALL) != SLURM_SUCCESS)
+    if (libslurm::load_job(&answer, job) != SLURM_SUCCESS)
         return slurm_failed(fmt::format("cannot read job {}", job));
     const std::unique_ptr<job_info_msg_t, void (*)(job_info_msg_t*)> owner(answer, slurm_free_job_info_msg);
     if (answer->record_count == 0) return fail(errc::not_found, fmt::format("Slurm has no job {}", job));
@@ -69,7 +68,7 @@ result<job_state> query_job(std::uint32_t job) {
 result<step_view> query_step(std::uint32_t job, pid_t srun) {
     ready();
     job_step_info_response_msg_t* answer = nullptr;
-    if (slurm_get_job_steps(0, job, NO_VAL, &answer, SHOW_ALL) != SLURM_SUCCESS)
+    if (libslurm::load_steps(&answer, job) != SLURM_SUCCESS)
         return slurm_failed(fmt::format("cannot read the steps of job {}", job));
     const std::unique_ptr<job_step_info_response_msg_t, void (*)(job_step_info_response_msg_t*)> owner(
         answer, slurm_free_job_step_info_response_msg);
@@ -84,8 +83,8 @@ result<step_view> query_step(std::uint32_t job, pid_t srun) {
 
 result<void> requeue_job(const job_state& job) {
     ready();
-    if (slurm_requeue(job.requeue_as, 0) == SLURM_SUCCESS) return {};
-    const int err = slurm_get_errno();
+    if (libslurm::requeue(job.requeue_as) == SLURM_SUCCESS) return {};
+    const int err = libslurm::last_error();
     const auto what = fmt::format("cannot requeue job {}: {}", job.requeue_as, slurm_strerror(err));
     switch (err) {
         case ESLURM_JOB_PENDING:
@@ -105,7 +104,7 @@ result<void> requeue_job(const job_state& job) {
 result<std::int64_t> begin_time(const job_state& job) {
     ready();
     job_info_msg_t* answer = nullptr;
-    if (slurm_load_job(&answer, job.requeue_as, SHOW_ALL) != SLURM_SUCCESS)
+    if (libslurm::load_job(&answer, job.requeue_as) != SLURM_SUCCESS)
         return slurm_failed(fmt::format("cannot read job {}", job.requeue_as));
     const std::unique_ptr<job_info_msg_t, void (*)(job_info_msg_t*)> owner(answer, slurm_free_job_info_msg);
     std::optional<std::int64_t> out;
@@ -130,7 +129,7 @@ result<void> start_in(const job_state& job, std::uint32_t seconds) {
     if (job.heterogeneous)
         change.job_id_str = leader.data();
     else
-        change.job_id = job.requeue_as;
+        libslurm::name_job(change, job.requeue_as);
     change.begin_time = std::time(nullptr) + seconds;
     if (slurm_update_job(&change) != SLURM_SUCCESS)
         return slurm_failed(fmt::format("cannot set the start time of job {}", job.requeue_as));
@@ -142,7 +141,7 @@ bool has_epilog() {
     slurm_conf_t* conf = nullptr;
     if (slurm_load_ctl_conf(0, &conf) != SLURM_SUCCESS) return true;
     const bool out = conf->epilog && *conf->epilog;
-    slurm_free_ctl_conf(conf);
+    libslurm::free_conf(conf);
     return out;
 }
 

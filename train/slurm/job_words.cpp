@@ -2,8 +2,9 @@
 #include "train/slurm/job_words.hpp"
 
 #include <fmt/format.h>
-#include <slurm/slurm.h>
 #include <sys/wait.h>
+
+#include "train/slurm/libslurm.hpp"
 
 namespace banyan::train {
 
