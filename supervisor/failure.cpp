@@ -44,6 +44,17 @@ constexpr words of_device[] = {
     "Stale file handle",
     "Transport endpoint",
     "cannot open shared object file",
+    "illegal memory access",
+    "cudaError",
+    "[CUDA]",
+    "with CUDA enabled",
+    "libcuda",
+    "Invalid device id",
+    "nvidia-smi",
+    "Bus error",
+    "No space left",
+    "Resource temporarily unavailable",
+    "start new thread",
 };
 
 constexpr words of_code[] = {
@@ -51,6 +62,11 @@ constexpr words of_code[] = {
     "TabError",          "TypeError",           "AttributeError", "ImportError",
     "KeyError",          "IndexError",          "AssertionError", "ModuleNotFoundError",
     "ZeroDivisionError", "NotImplementedError",
+};
+
+// Whatever the type: an assertion may repeat them.
+constexpr words of_lost_peer[] = {
+    "Connection closed by", "Connection reset by", "Connection refused", "Broken pipe", "Socket closed",
 };
 
 constexpr words of_peer[] = {
@@ -66,9 +82,8 @@ constexpr words of_peer[] = {
     "BrokenPipe",
     "Connection closed",
     "Connection reset",
-    "Connection refused",
-    "Broken pipe",
-    "Socket closed",
+    "SSL",
+    "couldn't connect",
     "TimeoutError",
     "timed out",
     "Timed out",
@@ -93,7 +108,8 @@ blame blame_of(std::string_view type, std::string_view text) {
     if (has_one(of_nobody)) return blame::nobody;
     if (has_one(of_program)) return blame::program;
     if (has_one(of_device)) return blame::device;
-    // Before the peers' words: an argument may have the name "timeout".
+    if (has_one(of_lost_peer)) return blame::peer;
+    // Before the peers' other words: an argument may have the name "timeout".
     if (std::ranges::find(of_code, type) != std::end(of_code)) return blame::code;
     return has_one(of_peer) ? blame::peer : blame::program;
 }

@@ -11,8 +11,11 @@
 namespace banyan::supervisor {
 namespace {
 
-// Between an exception and the end of its task lie the end of Python, and of the process.
-constexpr std::chrono::seconds apart{10};
+// Between an exception and the end of its task lie the end of Python, with all that it does at exit, and of
+// the process.
+constexpr std::chrono::seconds apart{30};
+// So Python ends after an exception. Another code is of somebody's choice, or a signal's by way of a shell.
+constexpr std::uint64_t code_of_python = 1;
 constexpr std::size_t line_end_kept = 4096, longest_line = 8 * line_end_kept;
 constexpr std::size_t longest_type = 128, longest_text = 200, most_exceptions = 4096;
 constexpr std::string_view digits = "0123456789";
@@ -136,11 +139,15 @@ void step_output::of_launcher(std::string_view words) {
 void step_output::of_python(std::string_view words) {
     take_labels(words);
     const auto rank = take_number(words, "[rank", "]: ");
+    // Python tells of an exception that it passed over, and of one in the writing of a log, with its
+    // traceback.
+    if (words.starts_with("Exception ignored in") || words.starts_with("--- Logging error ---"))
+        ignored_ = true;
     if (words.starts_with("During handling of the above exception") ||
         words.starts_with("The above exception was the direct cause"))
         chained_ = true;
     const auto type = type_in(words);
-    if (type.empty()) return;
+    if (type.empty() || std::exchange(ignored_, false)) return;
     const auto text = trim(words.substr(std::min(type.size() + 1, words.size()), line_end_kept));
     add({rank, std::string(type), shortened(text, longest_text), blame_of(type, text), when_});
 }
@@ -148,6 +155,7 @@ void step_output::of_python(std::string_view words) {
 void step_output::add(exception raised) {
     if (raised.whose == blame::nobody || (first_ && when_ - first_->when > apart)) return;
     if (raised.whose == blame::device) device_ = when_;
+    if (raised.whose == blame::peer && !raised.rank) peer_ = when_;
     const bool chained = std::exchange(chained_, false) && !exceptions_.empty();
     while (!first_ && !exceptions_.empty() && when_ - exceptions_.front().when > apart)
         exceptions_.pop_front();
@@ -173,6 +181,9 @@ failure step_output::end() {
     if (device_ && first_->when - *device_ <= apart) return {};
     const auto* first = first_exception();
     if (first_->out_of_memory) return {true, false, "Out Of Memory", words(first)};
+    // Without the ranks' names an exception that was handled may stand before those of a lost peer.
+    if (peer_ && first_->when - *peer_ <= apart && !(first && first->rank)) return {};
+    if (first_->code && *first_->code != code_of_python) return {};
     if (!first || (first->whose != blame::code && first->whose != blame::program)) return {};
     // At the end of Python, after an exception that ended the program, torch's threads may abort the process.
     if (aborted_ && !first->rank) return {};

@@ -61,6 +61,8 @@ class step_output {
     bool chained_ = false;                     // the next exception came of the one before it
     std::deque<exception> exceptions_;         // in order, none for longer than it may count
     std::optional<clock::time_point> device_;  // when the latest of a device came
+    std::optional<clock::time_point> peer_;    // the same of a peer, without a rank's name
+    bool ignored_ = false;                     // the next exception ended nothing
 };
 
 }  // namespace banyan::supervisor

@@ -2,7 +2,6 @@
 #include "ckptd/daemon/standing.hpp"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -36,18 +35,18 @@ hang of(std::vector<standing> some, std::string why) {
     return out;
 }
 
-/// Those who stand elsewhere than most do; where no place has most of the ranks, those who are behind.
-std::vector<standing> odd_ones(const std::vector<standing>& all) {
-    std::map<std::pair<std::uint64_t, std::uint32_t>, std::vector<standing>> by_place;
-    for (const auto& s : all) by_place[{s.step, s.phase}].push_back(s);
-    if (by_place.size() < 2) return {};
-    const auto most =
-        std::ranges::max_element(by_place, {}, [](const auto& place) { return place.second.size(); });
-    const bool is_most = most->second.size() * 2 > all.size();
+/// Those who are behind all others, and no more than half. One that is ahead waits for the others, and who
+/// says where it is by its saves is behind no heartbeat.
+std::vector<standing> those_behind(const std::vector<standing>& all) {
+    const auto by_saves = [](const auto& s) { return s.phase == phase_of_saves; };
+    const auto saves = static_cast<std::size_t>(std::ranges::count_if(all, by_saves));
+    if (saves != 0 && saves != all.size()) return {};
+    const auto& first = std::ranges::min(all, [](const auto& a, const auto& b) {
+        return std::pair(a.step, a.phase) < std::pair(b.step, b.phase);
+    });
     std::vector<standing> out;
-    for (const auto& [place, there] : by_place)
-        if (is_most ? there.size() != most->second.size() : out.empty())
-            out.insert(out.end(), there.begin(), there.end());
+    std::ranges::copy_if(all, std::back_inserter(out),
+                         [&](const auto& s) { return s.is_at_the_step_and_phase_of(first); });
     return out.size() * 2 <= all.size() ? out : std::vector<standing>{};
 }
 
@@ -74,15 +73,13 @@ std::optional<hang> find_hang(const std::vector<standing>& all) {
     const bool debugged = std::ranges::any_of(all, [](const auto& s) { return s.process == 't'; });
     if (debugged || all.size() < 2 || stopped.size() == all.size()) return std::nullopt;
     if (!stopped.empty()) return of(stopped, stopped_in_words(stopped.front()));
-    const auto odd = odd_ones(all);
-    if (odd.empty()) return std::nullopt;
-    const auto& first = odd.front();
-    const auto other = std::ranges::find_if(all, [&](const auto& s) {
-        return std::ranges::none_of(odd, [&](const auto& o) { return o.is_at_the_step_and_phase_of(s); });
-    });
-    return of(odd,
-              fmt::format("at {}, for {} s; {} at {}", place(first), first.since.count() / 1000,
-                          odd.size() + 1 == all.size() ? "the other is" : "the others are", place(*other)));
+    const auto behind = those_behind(all);
+    if (behind.empty()) return std::nullopt;
+    const auto& first = behind.front();
+    const auto other =
+        std::ranges::find_if_not(all, [&](const auto& s) { return s.is_at_the_step_and_phase_of(first); });
+    return of(behind, fmt::format("at {}, for {} s; {} at {}", place(first), first.since.count() / 1000,
+                                  all.size() == 2 ? "the other is" : "the others are", place(*other)));
 }
 
 nlohmann::json to_json(const std::vector<standing>& some) {

@@ -2,7 +2,7 @@
 //
 // Where the ranks of a job stand, and which of them keeps the others waiting: pure functions of what the
 // ranks' heartbeats say. In a training whose ranks wait for each other at each step one that hangs stops
-// them all; where it is, it stands alone.
+// them all, and is behind the others.
 #pragma once
 
 #include <chrono>
@@ -46,9 +46,10 @@ struct hang {
     bool operator==(const hang&) const = default;
 };
 
-/// `all`: the standings of all ranks of the job. Nothing where one of them is not late: the others wait for
-/// it, as for one that evaluates. Nothing, too, where all are stopped, as by `scontrol suspend`, a debugger
-/// has one, or nothing tells one from the others.
+/// `all`: the standings of all ranks of the job. Those that are stopped, else those behind all others by their
+/// heartbeats, or by their saves. Nothing where one of the ranks is not late: the others wait for it, as for
+/// one that evaluates. Nothing, too, where all are stopped, as by `scontrol suspend`, a debugger has one, or
+/// nothing tells one from the others.
 std::optional<hang> find_hang(const std::vector<standing>& all);
 
 nlohmann::json to_json(const std::vector<standing>& some);

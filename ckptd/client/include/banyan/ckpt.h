@@ -161,7 +161,7 @@ BCK_API int bck_seal_requested(void);
 /* Says that this rank is alive, at which step, and in which phase of it: numbers of the program's own, such
  * as 0 for the data, 1 for forward and backward, 2 for an evaluation. Costs nanoseconds: call it where a
  * phase begins. By it a rank that hangs is found, once no rank of the job has said anything for far longer
- * than it usually does in its phase: the one that stands elsewhere than all others (`banyan-ckpt status
+ * than it usually does in its phase: the one that is behind all others (`banyan-ckpt status
  * --json`, "hung"). A program that never calls it says as much by its saves. */
 BCK_API void bck_heartbeat(uint64_t step, uint32_t phase);
 
