@@ -6,6 +6,8 @@
 
 #include <dlfcn.h>
 
+#include "slurmctld-plugin/release/layout.hpp"
+
 namespace banyan::slurm {
 
 bool ctld_tables::load() {
@@ -23,10 +25,15 @@ bool ctld_tables::load() {
 const ctld_tables* ctld_tables::get() {
     static ctld_tables instance;
     static const bool here = instance.load();
-    return here && *instance.idle_ && *instance.completing_ && *instance.available_ && *instance.up_ &&
-                   *instance.share_ && *instance.jobs_ && *instance.node_table_
-               ? &instance
-               : nullptr;
+    const bool filled = here && *instance.idle_ && *instance.completing_ && *instance.available_ &&
+                        *instance.up_ && *instance.share_ && *instance.jobs_ && *instance.node_table_;
+    return filled && layout_fits(instance.some_node()) ? &instance : nullptr;
+}
+
+const node_record_t* ctld_tables::some_node() const {
+    for (int index = 0; index < nodes(); ++index)
+        if (const auto* one = node(index)) return one;
+    return nullptr;
 }
 
 bitmap ctld_tables::fit_for(job_record_t& job) const {

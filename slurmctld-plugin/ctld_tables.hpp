@@ -13,7 +13,7 @@ namespace banyan::slurm {
 
 class ctld_tables {
   public:
-    /// Null in every program but slurmctld.
+    /// Null in every program but slurmctld, and where node records are not as the headers say.
     static const ctld_tables* get();
 
     int nodes() const { return *node_count_; }
@@ -44,6 +44,7 @@ class ctld_tables {
 
   private:
     bool load();
+    const node_record_t* some_node() const;
 
     node_record_t*** node_table_ = nullptr;
     int* node_count_ = nullptr;

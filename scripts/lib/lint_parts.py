@@ -35,7 +35,7 @@ MAY_INCLUDE = {
     "supervisor/slurm": ["common", "train/slurm"],
     "doctor": ["common", "ckptd", "ckptd/client", "fault", "hardware", "topo"],
     "sweep": ["common", "fault/slurm", "hardware"],
-    "spank": ["common", "ckptd/protocol", "topo", "train"],
+    "spank": ["common", "ckptd/protocol", "topo", "train", "train/slurm"],
     "slurmctld-plugin": ["common", "topo", "train"],
     "slurmctld-plugin/cons_tres": ["common", "slurmctld-plugin"],
     "slurmctld-plugin/fabric": ["common", "topo", "slurmctld-plugin"],

@@ -12,6 +12,7 @@
 #include "slurmctld-plugin/job_request.hpp"
 #include "slurmctld-plugin/notice.hpp"
 #include "slurmctld-plugin/plan/job_plan.hpp"
+#include "slurmctld-plugin/release/layout.hpp"
 #include "slurmctld-plugin/select/early_start.hpp"
 #include "slurmctld-plugin/step/lost_word.hpp"
 
@@ -76,7 +77,7 @@ void node_is_lost(job_record_t& job, const node_record_t& node) {
 }
 
 extern "C" void banyan_node_fail(job_record_t* job, node_record_t* node) {
-    if (job && node)  // without a job: the node is about to fail
+    if (job && node && layout_fits(job))  // without a job: the node is about to fail
         guarded(
             "node_fail", [] { return 0; },
             [&] {

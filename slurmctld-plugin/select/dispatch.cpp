@@ -15,6 +15,7 @@
 #include "slurmctld-plugin/placement/job_placement.hpp"
 #include "slurmctld-plugin/plan/job_plan.hpp"
 #include "slurmctld-plugin/plan/plan_builder.hpp"
+#include "slurmctld-plugin/release/layout.hpp"
 #include "slurmctld-plugin/select/batch_host.hpp"
 #include "slurmctld-plugin/select/early_start.hpp"
 #include "slurmctld-plugin/select/het_options.hpp"
@@ -24,6 +25,7 @@
 #include "train/environment.hpp"
 
 using banyan::slurm::inherited_plugin;
+using banyan::slurm::layout_fits;
 
 namespace {
 
@@ -77,9 +79,10 @@ BANYAN_EXPORT int fini() {
 BANYAN_EXPORT int select_p_job_init(List jobs) {
     banyan::guarded(
         "select_p_job_init", [] { return 0; },
-        [] {
+        [&] {
             banyan::slurm::jobs_are_restored();
             if (inherited_plugin()) banyan::slurm::watch_batch_hosts();
+            for (const auto* job : banyan::slurm::entries<job_record_t>(jobs)) (void)layout_fits(job);
             return 0;
         });
     const auto* theirs = inherited_plugin();
@@ -98,7 +101,7 @@ BANYAN_EXPORT int select_p_job_test(job_record_t* job, bitstr_t* node_bitmap, ui
     };
     const auto ask = [&](bitstr_t* nodes) { return ask_in(mode, nodes); };
     const auto ask_if_idle = [&](bitstr_t* nodes) { return ask_in(SELECT_MODE_TEST_ONLY, nodes); };
-    if (!job->spank_job_env_size) return ask(node_bitmap);
+    if (!layout_fits(job) || !job->spank_job_env_size) return ask(node_bitmap);
     if (!clean_environment(*job)) return ESLURM_REQUESTED_NODE_CONFIG_UNAVAILABLE;
     // The bitmap may be narrowed already when our code throws: the fallback starts again from what slurmctld
     // gave.
@@ -119,7 +122,7 @@ BANYAN_EXPORT int select_p_job_test(job_record_t* job, bitstr_t* node_bitmap, ui
 
 BANYAN_EXPORT int select_p_job_begin(job_record_t* job) {
     const auto* theirs = inherited_plugin();
-    if (job && (job->spank_job_env_size || job->het_job_list))
+    if (job && layout_fits(job) && (job->spank_job_env_size || job->het_job_list))
         banyan::guarded(
             "select_p_job_begin", [] { return 0; },
             [&] {
@@ -132,7 +135,7 @@ BANYAN_EXPORT int select_p_job_begin(job_record_t* job) {
 
 BANYAN_EXPORT int select_p_job_fini(job_record_t* job) {
     const auto* theirs = inherited_plugin();
-    if (job)
+    if (job && layout_fits(job))
         banyan::guarded(
             "select_p_job_fini", [] { return 0; },
             [&] {
@@ -148,7 +151,7 @@ BANYAN_EXPORT bitstr_t* select_p_step_pick_nodes(job_record_t* job, select_jobin
     const auto pick = [&] {
         return theirs ? theirs->step_pick_nodes(job, info, node_count, avail_nodes) : nullptr;
     };
-    if (!job || !job->spank_job_env_size) return pick();
+    if (!job || !layout_fits(job) || !job->spank_job_env_size) return pick();
     bitstr_t* const ours = banyan::guarded(
         "select_p_step_pick_nodes", []() -> bitstr_t* { return nullptr; },
         [&] {
@@ -161,7 +164,7 @@ BANYAN_EXPORT bitstr_t* select_p_step_pick_nodes(job_record_t* job, select_jobin
 BANYAN_EXPORT int select_p_step_start(step_record_t* step) {
     const auto* theirs = inherited_plugin();
     const int rc = theirs ? theirs->step_start(step) : SLURM_SUCCESS;
-    if (step && step->job_ptr && step->job_ptr->spank_job_env_size)
+    if (step && layout_fits(step) && layout_fits(step->job_ptr) && step->job_ptr->spank_job_env_size)
         banyan::guarded(
             "select_p_step_start", [] { return 0; },
             [&] {
@@ -177,7 +180,7 @@ BANYAN_EXPORT int select_p_job_expand(job_record_t* donor, job_record_t* job) {
     // Called once at most: it is not repeatable, and what follows it cannot fail but for lack of memory.
     std::optional<int> done;
     const auto expand = [&] { return done ? *done : *(done = theirs->job_expand(donor, job)); };
-    if (!donor || !job || donor == job) return expand();
+    if (!donor || !job || donor == job || !layout_fits(job)) return expand();
     return banyan::guarded("select_p_job_expand", expand,
                            [&] { return banyan::slurm::grow_job(*donor, *job, expand); });
 }
@@ -187,7 +190,7 @@ BANYAN_EXPORT int select_p_job_resized(job_record_t* job, node_record_t* node) {
     if (!theirs) return SLURM_ERROR;
     std::optional<int> done;
     const auto resize = [&] { return done ? *done : *(done = theirs->job_resized(job, node)); };
-    if (!job || !node) return resize();
+    if (!job || !node || !layout_fits(job)) return resize();
     return banyan::guarded("select_p_job_resized", resize, [&] {
         const int rc = banyan::slurm::shrink_job(*job, resize);
         if (const auto* ctld = banyan::slurm::ctld_tables::get())

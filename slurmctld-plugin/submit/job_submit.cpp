@@ -16,6 +16,7 @@
 #include "slurmctld-plugin/job_request.hpp"
 #include "slurmctld-plugin/notice.hpp"
 #include "slurmctld-plugin/plan/admin_line.hpp"
+#include "slurmctld-plugin/release/layout.hpp"
 #include "slurmctld-plugin/spank_entries.hpp"
 #include "slurmctld-plugin/submit/cluster_limits.hpp"
 #include "slurmctld-plugin/submit/job_change.hpp"
@@ -151,7 +152,7 @@ BANYAN_EXPORT int job_modify(job_desc_msg_t* change, job_record_t* job, uint32_t
     return banyan::guarded(
         "job_modify", [] { return SLURM_SUCCESS; },
         [&]() -> int {
-            if (!job || !job->details) return SLURM_SUCCESS;
+            if (!job || !banyan::slurm::layout_fits(job) || !job->details) return SLURM_SUCCESS;
             banyan::slurm::keep_admin_line(*change, *job);
             const auto fits = banyan::slurm::check_change(*change, *job);
             if (fits) return SLURM_SUCCESS;

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Plugins that were built with the headers of another Slurm than the one that runs, though both have the same release number: vendors
+patch it. Each private structure that the plugins read gets one field more in turn; slurmctld starts, says so with both sizes, and places
+jobs as select/cons_tres does."""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import harness
+from harness import REPOSITORY, Cluster, main
+
+SOURCE = Path(os.environ.get("BANYAN_SLURM_SOURCE", REPOSITORY / "build" / "deps" / "slurm"))
+# The header of each, and its end or beginning.
+STRUCTURES = {
+    "job_record_t": ("src/slurmctld/slurmctld.h", "struct job_record {"),
+    "job_details_t": ("src/slurmctld/slurmctld.h", "struct job_details {"),
+    "part_record_t": ("src/slurmctld/slurmctld.h", "} part_record_t;"),
+    "step_record_t": ("src/slurmctld/slurmctld.h", "} step_record_t;"),
+    "job_resources_t": ("src/common/job_resources.h", "struct job_resources {"),
+    "node_record_t": ("src/common/node_conf.h", "struct node_record {"),
+}
+
+
+def with_one_field_more(text, place):
+    """The field comes first, so that all others lie elsewhere."""
+    at = text.index(place)
+    if place.startswith("}"):
+        at = text.rindex("typedef struct {", 0, at)
+    opening = text.index("{", at) + 1
+    return text[:opening] + "\n\tvoid *a_field_of_the_vendor;" + text[opening:]
+
+
+class Drift(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.work = Path(tempfile.mkdtemp(prefix="banyan-drift-"))
+        cls.work.chmod(0o755)
+        cls.addClassCleanup(shutil.rmtree, cls.work, ignore_errors=True)
+        subprocess.run(["cp", "-rs", SOURCE.resolve(), cls.work / "slurm"], check=True)
+        cls.build = cls.work / "build"
+        # The compiler's cache has all but what includes these headers.
+        cls.command("cmake", "--preset", "demo", "-B", cls.build, f"-DBANYAN_SLURM_SOURCE={cls.work / 'slurm'}")
+        cls.command("cmake", "--build", cls.build, "-j2")
+        cls.addClassCleanup(setattr, harness, "BUILD", harness.BUILD)
+        harness.BUILD = cls.build
+
+    @classmethod
+    def command(cls, *words, **variables):
+        run = subprocess.run([str(word) for word in words], cwd=REPOSITORY, env={**os.environ, **variables}, capture_output=True, text=True)
+        if run.returncode != 0:
+            raise harness.Failure(f"{words[0]}: {run.stdout[-3000:]}{run.stderr[-3000:]}")
+
+    def place_with(self, structure):
+        """Has a training job placed by plugins that take `structure` for longer than it is. Returns (its fields, slurmctld's log)."""
+        header, place = STRUCTURES[structure]
+        changed = self.work / "slurm" / header
+        original = (SOURCE / header).read_text(errors="surrogateescape")
+        changed.unlink()
+        changed.write_text(with_one_field_more(original, place), errors="surrogateescape")
+        try:
+            # The compiler's cache looks at no system header by itself, only at what comes of them.
+            self.command("cmake", "--build", self.build, "-j2", "--target", "select_cons_tres_banyan", "job_submit_banyan", CCACHE_NODIRECT="1")
+            cluster = Cluster(nodes=4, options=("--group-size", 4, "--without", "fault"))
+            self.addCleanup(cluster.remove)
+            cluster.up()
+            jobs = [cluster.sbatch("-N2", "--ntasks-per-node=1", *options, script="srun hostname; srun hostname\n")
+                    for options in (("--train-parallel=dp=2",), ())]
+            for job in jobs:
+                cluster.wait_for_job(job)
+            victim = cluster.job(jobs[0])["NodeList"]
+            cluster.run("scontrol", "update", f"nodename={cluster.hosts(victim)[0]}", "state=down", "reason=lost")
+            later = cluster.sbatch("-N2", script="true\n")
+            cluster.wait_for_job(later)
+            return cluster.job(jobs[0]), (cluster.dir / "log" / "slurmctld.log").read_text(errors="replace")
+        finally:
+            changed.write_text(original, errors="surrogateescape")
+
+    def test_each_structure(self):
+        for structure in STRUCTURES:
+            with self.subTest(structure=structure):
+                fields, log = self.place_with(structure)
+                self.assertEqual(fields["JobState"], "COMPLETED")
+                sizes = re.findall(rf"{structure} has (\d+) bytes here, and (\d+) in the headers", log)
+                self.assertTrue(sizes, log[-2000:])
+                self.assertEqual({int(theirs) + 8 for theirs, _ in sizes}, {int(ours) for _, ours in sizes})
+                self.assertNotIn("banyan", fields.get("AdminComment", ""))
+
+
+if __name__ == "__main__":
+    main()
