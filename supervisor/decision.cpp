@@ -25,7 +25,7 @@ bool brought_further(const situation& s) {
 /// Restarts in a row that did not bring the training further. The loss of a node is not the program's doing:
 /// it neither counts nor clears.
 std::uint32_t idle_after(const situation& s, bool node_lost) {
-    if (s.end.code == not_reached || s.grows) node_lost = true;
+    if (s.end.code == not_reached) node_lost = true;
     if (brought_further(s)) return 0;
     return node_lost ? s.idle_restarts : s.idle_restarts + 1;
 }
@@ -46,7 +46,7 @@ bool was_refused(const situation& s) {
 
 /// A restart with fewer groups that ended by itself, without a new training step.
 bool was_shrunk_in_vain(const situation& s, bool node_lost) {
-    return s.recovering && s.began && !node_lost && !s.grows && s.end.code != not_reached &&
+    return s.recovering && s.began && !node_lost && s.end.code != not_reached &&
            s.nodes_before.size() < s.nodes_of_all && s.now.nodes.size() < s.nodes_of_all;
 }
 
@@ -104,7 +104,8 @@ decision decide(const situation& s) {
         const auto why = fmt::format("the allocation has {} nodes left and the job needs {}",
                                      s.now.nodes.size(), s.nodes_needed);
         if (s.now.no_requeue.empty()) return {action::requeue, idle, why};
-        return {action::wait, idle, fmt::format("{}, and {}", why, s.now.no_requeue)};
+        // Slurm gives a running job no node.
+        return finish(fmt::format("{}, and {}", why, s.now.no_requeue));
     }
     // What cannot train with fewer groups may with all of them: the rung below is tried, and not that again.
     if (was_shrunk_in_vain(s, node_lost) && s.now.no_requeue.empty())
@@ -119,7 +120,8 @@ decision decide(const situation& s) {
 }
 
 std::string end_line(const situation& s, const std::string& step) {
-    const auto lost = lost_nodes(s.nodes_before, s.now.nodes);
+    const bool looked = s.now.known && s.now.running;
+    const auto lost = looked ? lost_nodes(s.nodes_before, s.now.nodes) : std::vector<std::string>();
     auto line = fmt::format("{} ended with code {}", step.empty() ? "the step" : "step " + step, s.end.code);
     if (!lost.empty()) line += fmt::format(" ({} left the allocation)", compress_hostlist(lost));
     return line;

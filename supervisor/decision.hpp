@@ -38,7 +38,6 @@ struct situation {
     allocation now;
     std::uint32_t nodes_needed = 1;
     std::uint32_t nodes_of_all = 1;  ///< for all groups of ranks; more than are needed with --train-min-dp
-    bool grows = false;              ///< we ended the step, since there are nodes for more groups
     bool left = false;        ///< we ended the step, since it ran on a node that had left the allocation
     failure told;             ///< by the step's output; nothing of a step that we ended
     std::string kind_before;  ///< decision::kind of the step before
@@ -75,7 +74,8 @@ decision decide(const situation& s);
 std::vector<std::string> lost_nodes(const std::vector<std::string>& before,
                                     const std::vector<std::string>& now);
 
-/// How the step ended, and which nodes left the allocation meanwhile. `step` as below.
+/// How the step ended, and which nodes left the allocation meanwhile, as far as that is known. `step` as
+/// below.
 std::string end_line(const situation& s, const std::string& step);
 
 /// The line that announces a restart. `step` such as "3.0" or empty when unknown; `spares`: nodes that may

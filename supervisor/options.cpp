@@ -53,10 +53,8 @@ class command_line {
             [&into](const std::string& text) {
                 into.max_idle_restarts = count_of(text, "--max-idle-restarts");
             });
-        add("--wait-for-node", "TIME",
-            "how long to wait for a node when the job cannot be requeued, or for\n"
-            "slurmctld to answer (default 30s)",
-            [&into](const std::string& text) { into.wait = time_of(text, "--wait-for-node"); });
+        add("--wait-for-slurmctld", "TIME", "how long to wait for slurmctld to answer (default 30s)",
+            [&into](const std::string& text) { into.wait = time_of(text, "--wait-for-slurmctld"); });
         add("--start-within", "TIME",
             "how long to ask Slurm for the step of a restart, before the job is\n"
             "requeued (default 60s)",

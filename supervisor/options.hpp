@@ -16,7 +16,7 @@ namespace banyan::supervisor {
 struct options {
     std::uint32_t max_restarts = 1000;
     std::uint32_t max_idle_restarts = 3;
-    std::chrono::milliseconds wait{30000};  ///< for enough nodes, or a controller that does not answer
+    std::chrono::milliseconds wait{30000};          ///< for a slurmctld that does not answer
     std::chrono::milliseconds start_within{60000};  ///< a restart, until Slurm gives it a step
     bool debug = false, help = false, version = false;
     std::vector<std::string> srun;  ///< options of srun, program, arguments

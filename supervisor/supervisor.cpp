@@ -70,9 +70,9 @@ int supervisor::run() {
         auto s = look(*end);
         auto d = decide(s);
         if (d.what == action::requeue) d = requeue(s, d);
-        if (d.what == action::wait) d = wait_for_nodes(s, d);
+        if (d.what == action::wait) d = wait_for_slurmctld(s, d);
         if (d.what == action::again && ask_again(s)) continue;
-        if (d.what != action::restart) return finish(*end, d);
+        if (d.what != action::restart) return finish(s, d);
         restart(s, d);
     }
 }
@@ -82,7 +82,7 @@ result<step_end> supervisor::run_step() {
     const auto words = srun_words(plan_on(plan_, nodes_.size()), nodes_, opts_.srun, recovery_.runs());
     detail(fmt::format("running {}", fmt::join(words, " ")));
     step_.reset();
-    overdue_ = grows_ = left_ = false;
+    overdue_ = left_ = false;
     departure_ = {};
     hang_.reset();
     failure_ = {};
@@ -93,7 +93,7 @@ result<step_end> supervisor::run_step() {
     own_error_ = end && !step_ &&
                  (end->code == code_of_srun_errors() || (end->code == wrong_option && !recovery_.runs()));
     if (own_error_ && end->code == train::srun_error_code) end->code = 1;  // as without us
-    if (end && end->code != 0 && !overdue_ && !grows_ && !left_) failure_ = look_at_output();
+    if (end && end->code != 0 && !overdue_ && !left_) failure_ = look_at_output();
     return end;
 }
 
@@ -119,34 +119,26 @@ milliseconds supervisor::look_at_step(pid_t srun) {
     }
     if (!socket_.empty()) recovery_.trains() ? look_for_hang() : look_at_training(srun);
     const bool trains = socket_.empty() || recovery_.trains();
-    const bool again = look_at_allocation(srun, trains);
+    const bool again = look_at_allocation(srun);
     if (trains) return again || output_.is_file() || !socket_.empty() ? now_and_then : milliseconds(0);
     return recovery_.stood(clock::now()) < std::chrono::seconds(30) ? soon_again : now_and_then;
 }
 
-/// The step has fewer groups than the job asked for.
-bool supervisor::shrunk() const { return plan_on(plan_, nodes_.size()).nodes < plan_.nodes; }
-
 /// True: to be called again.
-bool supervisor::look_at_allocation(pid_t srun, bool trains) {
+bool supervisor::look_at_allocation(pid_t srun) {
     const auto now = clock::now();
-    if (overdue_ || grows_ || left_) {
+    if (overdue_ || left_) {
         if (now - told_to_end_ >= until_told_again) end_step(srun);
         return true;
     }
     if (recovery_.trains()) departure_.trains(now);
-    const bool may_grow = trains && shrunk();
-    if (!may_grow && !departure_.is_due(now)) return !departure_.is_over();
+    if (!departure_.is_due(now)) return !departure_.is_over();
     const auto job = query_job(job_);
     std::optional<std::vector<std::string>> allocation;
     if (job && job->running) allocation = job->nodes;
-    if (departure_.is_due(now) && has_left(allocation)) {
-        left_ = true;
-        end_step(srun);
-        return true;
-    }
-    if (may_grow && allocation) look_for_nodes(srun, *allocation);
-    return may_grow || !departure_.is_over();
+    left_ = has_left(allocation);
+    if (left_) end_step(srun);
+    return left_ || !departure_.is_over();
 }
 
 void supervisor::end_step(pid_t srun) {
@@ -161,17 +153,6 @@ bool supervisor::has_left(const std::optional<std::vector<std::string>>& allocat
     say(fmt::format("step {} runs on {}, which left the allocation: the step is ended", step_name(),
                     compress_hostlist(left)));
     return true;
-}
-
-/// Ends the step when the allocation has nodes for more groups again.
-void supervisor::look_for_nodes(pid_t srun, const std::vector<std::string>& now) {
-    const auto here = plan_on(plan_, nodes_.size()), there = plan_on(plan_, now.size());
-    if (now.size() <= nodes_.size() || there.nodes <= here.nodes) return;
-    grows_ = true;
-    say(fmt::format(
-        "the allocation has {} nodes again: step {} ends, and goes on with {} ranks instead of {}",
-        now.size(), step_name(), there.ranks, here.ranks));
-    end_step(srun);
 }
 
 void supervisor::look_at_training(pid_t srun) {
@@ -225,7 +206,6 @@ situation supervisor::look(const step_end& end) {
     s.nodes_before = nodes_;
     s.nodes_needed = plan_.elastic ? plan_.min_nodes : std::max(plan_.nodes, 1U);
     s.nodes_of_all = std::max(plan_.nodes, 1U);
-    s.grows = grows_;
     s.left = left_;
     s.told = failure_;
     s.kind_before = kind_;
@@ -240,7 +220,7 @@ situation supervisor::look(const step_end& end) {
     s.began = began();
     s.stood = recovery_.stood(clock::now());
     s.start_within = opts_.start_within;
-    if (overdue_ || grows_ || left_) s.end.cancelled = signals_.cancelled();  // that end was our own doing
+    if (overdue_ || left_) s.end.cancelled = signals_.cancelled();  // that end was our own doing
     if (auto now = query_job(job_)) {
         job_now_ = std::move(*now);
         s.requeued = job_now_.restarts != 0;
@@ -256,7 +236,7 @@ situation supervisor::look(const step_end& end) {
     return s;
 }
 
-decision supervisor::wait_for_nodes(situation& s, decision d) {
+decision supervisor::wait_for_slurmctld(situation& s, decision d) {
     say(fmt::format("{}; {}; waiting up to {} s", end_line(s, step_ ? step_name() : ""), d.why,
                     opts_.wait.count() / 1000));
     const auto until = clock::now() + opts_.wait;
@@ -271,19 +251,20 @@ decision supervisor::wait_for_nodes(situation& s, decision d) {
         if (d.what == action::requeue) d = requeue(s, d);
     }
     if (d.what == action::wait)
-        d.why += fmt::format(", and nothing changed in {} s (--wait-for-node)", opts_.wait.count() / 1000);
+        d.why +=
+            fmt::format(", and nothing changed in {} s (--wait-for-slurmctld)", opts_.wait.count() / 1000);
     return d;
 }
 
-int supervisor::finish(const step_end& end, const decision& d) const {
+int supervisor::finish(const situation& s, const decision& d) const {
     if (!d.why.empty())
-        say(fmt::format("the step ended with code {} and is not started again: {}", end.code, d.why));
+        say(fmt::format("{}; it is not started again: {}", end_line(s, step_ ? step_name() : ""), d.why));
     const bool idle = idle_restarts_ >= opts_.max_idle_restarts && !d.why.empty();
     const bool given_up = idle || !d.kind.empty();
     const auto ends = recovery_.idle_ends();
     if (given_up && !ends.empty()) say("what brought no training further: " + ends);
-    if (given_up) tell_of_giving_up(end, d.why, ends);
-    return end.code;
+    if (given_up) tell_of_giving_up(s.end, d.why, ends);
+    return s.end.code;
 }
 
 /// The fault daemon keeps it with the job's incident, by the checkpoint daemon, which knows whose the job is.

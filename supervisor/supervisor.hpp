@@ -32,23 +32,21 @@ class supervisor {
 
   private:
     result<step_end> run_step();
-    bool shrunk() const;
-    bool look_at_allocation(pid_t srun, bool trains);
+    bool look_at_allocation(pid_t srun);
     void end_step(pid_t srun);
     bool has_left(const std::optional<std::vector<std::string>>& allocation);
-    void look_for_nodes(pid_t srun, const std::vector<std::string>& now);
     std::chrono::milliseconds look_at_step(pid_t srun);
     void look_at_training(pid_t srun);
     void look_for_hang();
     failure look_at_output() const;
     situation look(const step_end& end);
     bool began() const;
-    decision wait_for_nodes(situation& s, decision d);
+    decision wait_for_slurmctld(situation& s, decision d);
     bool ask_again(const situation& s);
     void restart(const situation& s, const decision& d);
     decision requeue(situation& s, const decision& d);  // this and the next in requeue.cpp
     void wait_for_the_end();
-    int finish(const step_end& end, const decision& d) const;
+    int finish(const situation& s, const decision& d) const;
     void announce(const situation& s);
     void tell_of_giving_up(const step_end& end, const std::string& why, const std::string& ends) const;
     std::string step_name() const;
@@ -65,7 +63,6 @@ class supervisor {
     std::optional<std::uint32_t> step_;   ///< id of the latest step, once known
     recovery recovery_;                   ///< whether the step trains, and what is complete
     bool overdue_ = false;                ///< we ended a step that should long have trained
-    bool grows_ = false;                  ///< we ended a step, for there are nodes for more groups
     bool own_error_ = false;              ///< the latest srun ended on an error of its own
     bool left_ = false;                   ///< we ended a step that ran on a node that had left
     departure departure_;                 ///< whether it does

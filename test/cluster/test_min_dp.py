@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A job that goes on with fewer data parallel groups when a node is lost and nothing takes its place (--train-min-dp), and with all of
-them when the node is back."""
+them after a requeue."""
 
 import re
 
@@ -50,7 +50,7 @@ class MinDp(TrainingCase):
         self.assert_kept(job, self.kept)
         self.assertEqual(self.cluster.job(job)["Restarts"], "0")
 
-    def test_it_goes_on_with_fewer_and_grows_back(self):
+    def test_it_goes_on_with_fewer_and_has_all_again_after_a_requeue(self):
         job = self.start()
         victim = self.victims(job)[0]
         self.lose(job, victim)
@@ -60,34 +60,17 @@ class MinDp(TrainingCase):
         self.assertIn("tp=2,dp=3 nodes=3 ranks=6", self.cluster.job(job)["AdminComment"])
         self.assert_nothing_lost(job)
         self.give_back(victim)
-        self.join(job, victim)
+        self.kept = self.counted(job)
+        self.cluster.run("scontrol", "requeue", job)
+        self.cluster.wait_for(lambda: self.cluster.job(job)["Restarts"] == "1", "it is requeued")
         self.trains_with(job, 8)
         self.assertEqual(self.shapes(job), [SHAPE, "tp=2,dp=3", SHAPE])
         self.assertIn("tp=2,dp=4 nodes=4 ranks=8", self.cluster.job(job)["AdminComment"])
-        self.assert_nothing_lost(job)
-
-    def join(self, job, node):
-        """Gives the node to the job."""
-        self.kept = self.counted(job)
-        done = self.cluster.run("salloc", "--no-shell", "-N1", "-w", node, "--ntasks-per-node=2", "--gres=gpu:8", f"--dependency=expand:{job}")
-        giver = re.search(r"Granted job allocation (\d+)", done.stdout + done.stderr).group(1)
-        self.cluster.wait_for_job(giver, "RUNNING")
-        self.cluster.run("scontrol", "update", f"JobId={giver}", "NumNodes=0")
-        self.cluster.wait_for(lambda: node in self.nodes_of(job), f"{node} is the job's")
-
-    def test_it_grows_by_another_node(self):
-        job = self.start()
-        had = self.nodes_of(job)
+        self.assert_kept(job, self.kept)
+        # It is whole, and stands a loss as before.
         self.lose(job, self.victims(job)[0])
         self.trains_with(job, 6)
-        self.join(job, next(node for node in self.cluster.hosts("n[01-06]") if node not in had))
-        self.trains_with(job, 8)
-        self.assertEqual(self.shapes(job), [SHAPE, "tp=2,dp=3", SHAPE])
-        self.assert_nothing_lost(job)
-        # The node keeps its part of what follows, too.
-        self.lose(job, self.victims(job)[0])
-        self.trains_with(job, 6)
-        self.assert_nothing_lost(job)
+        self.assert_kept(job, self.kept)
 
     def test_two_losses_in_a_row_and_then_too_many(self):
         job = self.start()

@@ -48,7 +48,7 @@ const row rows[] = {
          s.now.nodes = {"n01"};
          s.now.no_requeue = "it may not be requeued";
      },
-     action::wait, 0},
+     action::finish, 0},
     {"there is no such program",
      [](situation& s) {
          s.end = {2, false, std::chrono::seconds{1}};
@@ -213,16 +213,6 @@ const row rows[] = {
          s.idle_restarts = 3;
      },
      action::restart, 3},
-    {"there are nodes for all groups again",
-     [](situation& s) {
-         s.nodes_before = {"n01", "n02"};
-         s.now.nodes = {"n01", "n02", "n03"};
-         s.nodes_of_all = 3;
-         s.grows = true;
-         s.saved_after = 4;
-         s.idle_restarts = 3;
-     },
-     action::restart, 3},
     {"it was ended since it ran on a node that had left, which is back",
      [](situation& s) {
          s.nodes_before = s.now.nodes = {"n01", "n02"};
@@ -267,6 +257,14 @@ TEST_CASE("the line that announces a restart", "[supervisor]") {
           "1");
     CHECK(restart_line(s, "", {}) ==
           "the step ended with code 1 (n02 left the allocation); starting it again on n[01,03], restart 1");
+}
+
+TEST_CASE("no node is said to have left that slurmctld was not heard to take", "[supervisor]") {
+    auto s = usual();
+    s.now = {false, true, "", {}, {}};
+    CHECK(end_line(s, "3.0") == "step 3.0 ended with code 1");
+    s.now = {true, false, "gone", {}, {}};
+    CHECK(end_line(s, "3.0") == "step 3.0 ended with code 1");
 }
 
 TEST_CASE("the newest step in the daemon's status", "[supervisor]") {

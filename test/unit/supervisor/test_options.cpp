@@ -19,7 +19,7 @@ TEST_CASE("own options end at the first word that is none", "[supervisor]") {
 
 TEST_CASE("both spellings of a value", "[supervisor]") {
     const auto o =
-        split_arguments({"--max-restarts=7", "--max-idle-restarts", "0", "--wait-for-node=2s", "prog"});
+        split_arguments({"--max-restarts=7", "--max-idle-restarts", "0", "--wait-for-slurmctld=2s", "prog"});
     REQUIRE(o);
     CHECK(o->max_restarts == 7);
     CHECK(o->max_idle_restarts == 0);
@@ -39,8 +39,8 @@ TEST_CASE("an option of srun is srun's, wherever it stands", "[supervisor]") {
 TEST_CASE("nothing of srun's is touched", "[supervisor]") {
     const auto rest = GENERATE(words{"--overlap", "--verbose", "prog"}, words{"-v", "--wait=5", "prog"},
                                words{"--", "--verbose"}, words{"-", "--help"}, words{"--verbose=2", "prog"},
-                               words{"prog", "--wait-for-node", "--help"}, words{"--wai", "prog"}, words{""},
-                               words{"--wait-all-nodes", "1", "-h", "--max-restarts=x"});
+                               words{"prog", "--wait-for-slurmctld", "--help"}, words{"--wai", "prog"},
+                               words{""}, words{"--wait-all-nodes", "1", "-h", "--max-restarts=x"});
     auto line = rest;
     line.insert(line.begin(), {"--max-restarts", "5"});
     const auto o = split_arguments(line);
@@ -53,8 +53,8 @@ TEST_CASE("nothing of srun's is touched", "[supervisor]") {
 }
 
 TEST_CASE("the last of an option that is given twice", "[supervisor]") {
-    const auto o = split_arguments({"--wait-for-node=1s", "--max-restarts", "010", "--debug", "--debug",
-                                    "--wait-for-node", "2m", "prog"});
+    const auto o = split_arguments({"--wait-for-slurmctld=1s", "--max-restarts", "010", "--debug", "--debug",
+                                    "--wait-for-slurmctld", "2m", "prog"});
     REQUIRE(o);
     CHECK(o->wait == std::chrono::minutes(2));
     CHECK(o->max_restarts == 10);
@@ -72,8 +72,8 @@ TEST_CASE("wrong command lines are refused", "[supervisor]") {
     const auto line =
         GENERATE(words{}, words{"--debug"}, words{"--max-restarts"}, words{"--max-restarts", "many", "prog"},
                  words{"--max-restarts=-1", "prog"}, words{"--max-idle-restarts=", "prog"},
-                 words{"--wait-for-node=soon", "prog"}, words{"--wait-for-node=", "5", "prog"},
-                 words{"--wait-for-node", "--debug", "prog"}, words{"--max-restarts", "0x10", "prog"},
+                 words{"--wait-for-slurmctld=soon", "prog"}, words{"--wait-for-slurmctld=", "5", "prog"},
+                 words{"--wait-for-slurmctld", "--debug", "prog"}, words{"--max-restarts", "0x10", "prog"},
                  words{"--max-restarts", "1000001", "prog"});
     CHECK_FALSE(split_arguments(line));
 }
