@@ -74,10 +74,4 @@ inline test_mode mode_of(std::uint16_t mode) {
     return test_mode::run_now;
 }
 
-/// cons_tres' own books, declared in headers that it does not share: job_res_add_job and job_res_rm_job.
-using job_res_add_function = int(job_record_t*, unsigned action);
-using job_res_rm_function = int(void* parts, void* node_usage, job_record_t*, unsigned action, bool job_fini,
-                                bitstr_t* node_map);
-constexpr unsigned job_res_action_normal = 0;
-
 }  // namespace banyan::slurm

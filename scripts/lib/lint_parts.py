@@ -39,14 +39,14 @@ MAY_INCLUDE = {
     "slurmctld-plugin": ["common", "topo", "train"],
     "slurmctld-plugin/cons_tres": ["common", "slurmctld-plugin"],
     "slurmctld-plugin/fabric": ["common", "topo", "slurmctld-plugin"],
-    "slurmctld-plugin/growth": ["slurmctld-plugin", "slurmctld-plugin/cons_tres"],
     "slurmctld-plugin/placement": ["common", "topo", "train", "slurmctld-plugin", "slurmctld-plugin/fabric", "slurmctld-plugin/plan"],
     "slurmctld-plugin/plan": ["common", "topo", "train", "slurmctld-plugin", "slurmctld-plugin/fabric"],
     "slurmctld-plugin/select": [
-        "common", "train", "slurmctld-plugin", "slurmctld-plugin/cons_tres", "slurmctld-plugin/growth", "slurmctld-plugin/placement",
-        "slurmctld-plugin/plan", "slurmctld-plugin/step"],
+        "common", "train", "slurmctld-plugin", "slurmctld-plugin/cons_tres", "slurmctld-plugin/placement", "slurmctld-plugin/plan",
+        "slurmctld-plugin/shrink", "slurmctld-plugin/step"],
+    "slurmctld-plugin/shrink": ["slurmctld-plugin"],
     "slurmctld-plugin/step": ["common", "topo", "train", "slurmctld-plugin", "slurmctld-plugin/fabric", "slurmctld-plugin/plan"],
-    "slurmctld-plugin/submit": ["common", "topo", "train", "slurmctld-plugin", "slurmctld-plugin/growth", "slurmctld-plugin/plan"],
+    "slurmctld-plugin/submit": ["common", "topo", "train", "slurmctld-plugin", "slurmctld-plugin/plan"],
     "examples": ["common", "ckptd/client"],
 }
 # Files that their own part alone would say too little of: who else may include them.

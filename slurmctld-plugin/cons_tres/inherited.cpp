@@ -141,10 +141,6 @@ const select_functions* inherited_plugin() {
         });
 }
 
-void* find_inherited(const char* name) {
-    return inherited_plugin() ? ::dlsym(current.handle, name) : nullptr;
-}
-
 int start_inherited_plugin() {
     gave_up = false;
     if (!selected()) return SLURM_SUCCESS;

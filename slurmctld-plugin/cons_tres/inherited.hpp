@@ -20,11 +20,4 @@ void end_inherited_plugin();
 /// did not: a program that reads what was packed under our number.
 const select_functions* inherited_plugin();
 
-/// The function, or a pointer to the variable, of this name in select/cons_tres; null when it has none.
-void* find_inherited(const char* name);
-template <class T>
-T* inherited(const char* name) {
-    return reinterpret_cast<T*>(find_inherited(name));
-}
-
 }  // namespace banyan::slurm

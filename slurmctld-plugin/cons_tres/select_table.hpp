@@ -21,7 +21,7 @@
     OURS(job_test, job_test)                                                                                     \
     OURS(job_begin, job_begin)                                                                                   \
     THEIRS(job_ready, job_ready, int, (job_record_t* job), (job))                                                \
-    OURS(job_expand, job_expand)                                                                                 \
+    THEIRS(job_expand, job_expand, int, (job_record_t* from, job_record_t* to), (from, to))                      \
     OURS(job_resized, job_resized)                                                                               \
     THEIRS(job_signal, job_signal, int, (job_record_t* job, int signal), (job, signal))                          \
     OURS(job_fini, job_fini)                                                                                     \
@@ -72,7 +72,6 @@ int select_p_job_begin(job_record_t* job);
 int select_p_job_fini(job_record_t* job);
 bitstr_t* select_p_step_pick_nodes(job_record_t* job, select_jobinfo_t* info, std::uint32_t node_count,
                                    bitstr_t** avail_nodes);
-int select_p_job_expand(job_record_t* donor, job_record_t* job);
 int select_p_job_resized(job_record_t* job, node_record_t* node);
 int select_p_step_start(step_record_t* step);
 int select_p_select_jobinfo_get(select_jobinfo_t* job, enum select_jobdata_type what, void* data);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// select/cons_tres_banyan: the C edge. Nine entry points of select/cons_tres are overridden, the rest is
+// select/cons_tres_banyan: the C edge. Eight entry points of select/cons_tres are overridden, the rest is
 // left to it (forwards.cpp). Each override first is, and on any doubt falls back to, the inherited function.
 #include "slurmctld-plugin/slurm_compat.hpp"
 //
@@ -9,8 +9,6 @@
 #include "common/guard.hpp"
 #include "slurmctld-plugin/cons_tres/host_program.hpp"
 #include "slurmctld-plugin/cons_tres/inherited.hpp"
-#include "slurmctld-plugin/growth/exclusive_nodes.hpp"
-#include "slurmctld-plugin/growth/job_growth.hpp"
 #include "slurmctld-plugin/notice.hpp"
 #include "slurmctld-plugin/placement/job_placement.hpp"
 #include "slurmctld-plugin/plan/job_plan.hpp"
@@ -19,6 +17,8 @@
 #include "slurmctld-plugin/select/batch_host.hpp"
 #include "slurmctld-plugin/select/early_start.hpp"
 #include "slurmctld-plugin/select/het_options.hpp"
+#include "slurmctld-plugin/shrink/exclusive_nodes.hpp"
+#include "slurmctld-plugin/shrink/job_shrink.hpp"
 #include "slurmctld-plugin/step/step_end.hpp"
 #include "slurmctld-plugin/step/step_nodes.hpp"
 #include "slurmctld-plugin/step/step_order.hpp"
@@ -174,20 +174,10 @@ BANYAN_EXPORT int select_p_step_start(step_record_t* step) {
     return rc;
 }
 
-BANYAN_EXPORT int select_p_job_expand(job_record_t* donor, job_record_t* job) {
-    const auto* theirs = inherited_plugin();
-    if (!theirs) return SLURM_ERROR;
-    // Called once at most: it is not repeatable, and what follows it cannot fail but for lack of memory.
-    std::optional<int> done;
-    const auto expand = [&] { return done ? *done : *(done = theirs->job_expand(donor, job)); };
-    if (!donor || !job || donor == job || !layout_fits(job)) return expand();
-    return banyan::guarded("select_p_job_expand", expand,
-                           [&] { return banyan::slurm::grow_job(*donor, *job, expand); });
-}
-
 BANYAN_EXPORT int select_p_job_resized(job_record_t* job, node_record_t* node) {
     const auto* theirs = inherited_plugin();
     if (!theirs) return SLURM_ERROR;
+    // Called once at most: it is not repeatable, and what follows it cannot fail but for lack of memory.
     std::optional<int> done;
     const auto resize = [&] { return done ? *done : *(done = theirs->job_resized(job, node)); };
     if (!job || !node || !layout_fits(job)) return resize();

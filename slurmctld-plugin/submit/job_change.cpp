@@ -3,24 +3,23 @@
 
 #include <fmt/format.h>
 
-#include "slurmctld-plugin/growth/growth_rules.hpp"
 #include "slurmctld-plugin/job_request.hpp"
+#include "slurmctld-plugin/submit/expansion.hpp"
 #include "train/numbers.hpp"
 
 namespace banyan::slurm {
 namespace {
 
-result<void> keeps_its_numbers(const job_desc_msg_t& change, const job_record_t& job) {
+result<void> keeps_its_numbers(const job_desc_msg_t& change, const job_record_t& job,
+                               const job_request& request) {
     const job_record_t* waiting = &job;
     if (!IS_JOB_PENDING(waiting)) return {};
-    const auto request = request_of(job);
-    if (!request || !*request) return {};
     const auto& details = *job.details;
-    const auto nodes = train::all_nodes((*request)->placement);
+    const auto nodes = train::all_nodes(request.placement);
     const auto refused = [&](const char* what, std::uint32_t typed, std::uint32_t now) {
         return fail(errc::invalid_input,
                     fmt::format("JobId={} keeps its {}: {} follows from --train-parallel={}, not {}",
-                                job.job_id, what, now, (*request)->placement.dims.text(), typed),
+                                job.job_id, what, now, request.placement.dims.text(), typed),
                     "cancel the job, and submit it with other numbers");
     };
     for (const auto typed : {change.min_nodes, change.max_nodes})
@@ -32,24 +31,14 @@ result<void> keeps_its_numbers(const job_desc_msg_t& change, const job_record_t&
     return {};
 }
 
-/// A job that is to give its nodes to another is killed before the select plugin is asked: what that would
-/// refuse has to be refused here, while the job is unharmed.
-result<void> may_give_its_nodes(const job_desc_msg_t& change, const job_record_t& job) {
-    if (change.min_nodes != 0 || job.details->expanding_jobid == 0) return {};
-    const job_record_t* into = find_job_record(job.details->expanding_jobid);
-    if (!into || (!has_gres(job) && !has_gres(*into))) return {};
-    const auto obstacle = growth_obstacle(job, *into);
-    if (obstacle.empty()) return {};
-    return fail(errc::invalid_input, fmt::format("JobId={} does not give its nodes to JobId={}: {}",
-                                                 job.job_id, into->job_id, obstacle));
-}
-
 }  // namespace
 
 result<void> check_change(const job_desc_msg_t& change, const job_record_t& job) {
     if (!job.details) return {};
-    BANYAN_CHECK(keeps_its_numbers(change, job));
-    return may_give_its_nodes(change, job);
+    const auto request = request_of(job);
+    const bool trains = request && *request;
+    if (trains) BANYAN_CHECK(keeps_its_numbers(change, job, **request));
+    return check_expansion(change.dependency, trains);
 }
 
 }  // namespace banyan::slurm

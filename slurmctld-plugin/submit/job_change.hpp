@@ -10,7 +10,7 @@ namespace banyan::slurm {
 
 /// An error when the change would give a training job that has not started a number of nodes or tasks that
 /// its shape does not have: it would start on other nodes than planned, and its ranks in Slurm's order.
-/// Another when a job with GPUs is to give its nodes to one that cannot take them.
+/// Another when one of two jobs of which one is to take the nodes of the other trains.
 result<void> check_change(const job_desc_msg_t& change, const job_record_t& job);
 
 }  // namespace banyan::slurm

@@ -19,6 +19,7 @@
 #include "slurmctld-plugin/release/layout.hpp"
 #include "slurmctld-plugin/spank_entries.hpp"
 #include "slurmctld-plugin/submit/cluster_limits.hpp"
+#include "slurmctld-plugin/submit/expansion.hpp"
 #include "slurmctld-plugin/submit/job_change.hpp"
 #include "train/components.hpp"
 #include "train/environment.hpp"
@@ -133,6 +134,8 @@ BANYAN_EXPORT int job_submit(job_desc_msg_t* job, uint32_t, char** err_msg) {
             if (!request) return refuse(request.error(), ESLURM_BAD_TASK_COUNT);
             const auto alone = check_component(*job, request->has_value());
             if (!alone) return refuse(alone.error(), ESLURM_NOT_SUPPORTED);
+            const auto plain = banyan::slurm::check_expansion(job->dependency, request->has_value());
+            if (!plain) return refuse(plain.error(), ESLURM_NOT_SUPPORTED);
             if (!*request) return SLURM_SUCCESS;
             const auto& asked = (*request)->placement;
             const auto has_nodes = banyan::slurm::fits_in_the_cluster(asked);

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A running GPU job grows by the nodes of another job (--dependency=expand) and loses nodes, and every core and GPU stays accounted for:
-steps run on the new node with its GPUs, running steps go on, and in the end everything is free.
+"""A running job loses nodes, and every core and GPU stays accounted for: running steps go on, later ones have what is left, over a restart
+of slurmctld, and in the end everything is free.
 
-BANYAN_GROWTH_SWAPS sets the number of nodes that are swapped, BANYAN_GROWTH_SEED the dice.
+BANYAN_RESIZING_LOSSES sets the number of nodes that are lost, BANYAN_RESIZING_SEED the dice.
 """
 
 import os
@@ -16,8 +16,8 @@ from harness import ClusterCase, Failure, main
 
 from banyan_cluster import layout as layouts, namespace, parts, process
 
-SWAPS = int(os.environ.get("BANYAN_GROWTH_SWAPS", "20"))
-SEED = int(os.environ.get("BANYAN_GROWTH_SEED", "20261121"))
+LOSSES = int(os.environ.get("BANYAN_RESIZING_LOSSES", "20"))
+SEED = int(os.environ.get("BANYAN_RESIZING_SEED", "20261121"))
 CPUS, GPUS = 8, 2
 # What slurmctld says when its counts do not fit.
 DRIFT = re.compile(r"error: .*(underflow|under-?allocated|over-?allocated|miscount|mis-count|node_offset|overflow|mismatch|size bad|overlap|"
@@ -25,7 +25,7 @@ DRIFT = re.compile(r"error: .*(underflow|under-?allocated|over-?allocated|miscou
 GPU_ENV = "echo $SLURMD_NODENAME $CUDA_VISIBLE_DEVICES $SLURM_STEP_GPUS"
 
 
-class Growth(ClusterCase):
+class Resizing(ClusterCase):
     nodes = 6
     options = ("--group-size", 4, "--gpus", GPUS, "--without", "fault")
     kind = "gpu"
@@ -96,13 +96,8 @@ class Growth(ClusterCase):
         self.cluster.wait_for(lambda: self.command("squeue", "-h", "-j", job, "-o", "%T") == "RUNNING", f"job {job} runs", pause=0.02)
         return job
 
-    def grow(self, job, node):
-        donor = self.allocate([node], f"--dependency=expand:{job}")
-        self.command("scontrol", "update", f"JobId={donor}", "NumNodes=0")
-        return donor
-
     def lose(self, node):
-        self.command("scontrol", "update", f"NodeName={node}", "State=DOWN", "Reason=swap")
+        self.command("scontrol", "update", f"NodeName={node}", "State=DOWN", "Reason=lost")
         # The node may have come back by itself.
         self.command("scontrol", "update", f"NodeName={node}", "State=RESUME", check=False)
 
@@ -145,13 +140,6 @@ class Growth(ClusterCase):
         except Failure:
             self.assertEqual(used, expected)
 
-    def an_idle_node(self, dice, job):
-        """One that is not the job's."""
-        mine = self.nodes_of(job)
-        return self.cluster.wait_for(
-            lambda: (lambda idle: dice.choice(idle) if idle else None)(
-                [node for node, counts in self.used().items() if counts[3] == "IDLE" and node not in mine]), "a node is idle", pause=0.02)
-
     def gpus_seen(self, job, *options, gpus=GPUS):
         """{node: (CUDA_VISIBLE_DEVICES, SLURM_STEP_GPUS)} of a step, one task on each node."""
         text = self.command("timeout", 30, "srun", f"--jobid={job}", "--ntasks-per-node=1", f"--gres=gpu:{gpus}", *options, "bash", "-c",
@@ -186,27 +174,9 @@ class Growth(ClusterCase):
 
     # -- tests ---------------------------------------------------------------------------------------------------------------
 
-    def test_a_running_job_grows(self):
-        job = self.allocate(["n03", "n04"])
-        end = self.start_step(job, ["n03", "n04"])
-        # Before, between and behind the nodes that it has, so that all of them change their place in the job.
-        for node in ("n01", "n06", "n02"):
-            donor = self.grow(job, node)
-            self.cluster.wait_for_job(donor, "COMPLETED")
-            self.assertIn(node, self.nodes_of(job))
-            self.assert_used(job)
-            self.assertEqual(self.gpus_seen(job, "-N1", "-w", node), {node: ("0,1", "0,1")})
-        self.assertEqual(self.nodes_of(job), ["n01", "n02", "n03", "n04", "n06"])
-        end()
-        self.assert_steps(job)
-        self.command("scancel", job)
-        self.assert_used()
-
     def test_slurmctld_comes_back(self):
-        job = self.allocate(["n02", "n05"])
-        self.grow(job, "n03")
+        job = self.allocate(["n01", "n02", "n03", "n05"])
         self.lose("n02")
-        self.grow(job, "n01")
         self.assert_used(job)
         self.save()
         for number in (signal.SIGTERM, signal.SIGKILL):
@@ -215,7 +185,7 @@ class Growth(ClusterCase):
         self.command("scontrol", "reconfigure")
         self.assert_used(job)
         self.assert_steps(job)
-        self.grow(job, "n06")
+        self.lose("n05")
         self.assert_used(job)
         self.assert_steps(job)
         self.command("scancel", job)
@@ -226,7 +196,6 @@ class Growth(ClusterCase):
         end = self.start_step(job, ["n02", "n03"])
         self.lose("n01")
         self.assertEqual(self.nodes_of(job), ["n02", "n03"])
-        self.grow(job, "n05")
         self.assert_used(job)
         end()
         self.assert_steps(job)
@@ -235,16 +204,18 @@ class Growth(ClusterCase):
 
     def test_jobs_that_share_nodes(self):
         half = ("-p", "shared", "--ntasks-per-node=4")
-        job = self.allocate(["n02", "n03"], *half, gres=1)
-        other = self.allocate(["n02", "n03", "n04"], *half, gres=1)
-        donor = self.allocate(["n04"], *half, f"--dependency=expand:{job}", gres=1)
-        self.assert_used(job, other, donor, each=(4, 1))
-        self.command("scontrol", "update", f"JobId={donor}", "NumNodes=0")
-        self.assertEqual(self.nodes_of(job), ["n02", "n03", "n04"])
+        job = self.allocate(["n02", "n03", "n04"], *half, gres=1)
+        other = self.allocate(["n02", "n03"], *half, gres=1)
         self.assert_used(job, other, each=(4, 1))
-        gpus = [self.gpus_seen(one, "-N3", "-n3", gpus=1) for one in (job, other)]
-        for node in ("n02", "n03", "n04"):
-            self.assertEqual(sorted(seen[node][0] for seen in gpus), ["0", "1"], gpus)
+        # Given away by the one, and lost by both.
+        self.command("scontrol", "update", f"JobId={job}", "NodeList=n02,n03")
+        self.assertEqual(self.nodes_of(job), ["n02", "n03"])
+        self.assert_used(job, other, each=(4, 1))
+        self.lose("n02")
+        self.assertEqual((self.nodes_of(job), self.nodes_of(other)), (["n03"], ["n03"]))
+        self.assert_used(job, other, each=(4, 1))
+        seen = [self.gpus_seen(one, "-N1", "-n1", gpus=1)["n03"][0] for one in (job, other)]
+        self.assertEqual(sorted(seen), ["0", "1"])
         self.command("scancel", job)
         self.assert_used(other, each=(4, 1))
         self.command("scancel", other)
@@ -284,53 +255,28 @@ class Growth(ClusterCase):
         self.command("sbatch", "--hold", "--wrap=true")  # slurmctld saves after it
         self.cluster.wait_for(lambda: state.exists() and state.stat().st_mtime > saved, "the jobs are saved")
 
-    def test_what_does_not_fit_is_refused(self):
-        half = ("-p", "shared", "--ntasks-per-node=4")
-        job = self.allocate(["n01", "n02"], *half, gres=1)
-        for nodes, gres in ((["n04"], None), (["n02"], 1)):
-            donor = self.allocate(nodes, *half, f"--dependency=expand:{job}", gres=gres)
-            text = self.command("scontrol", "update", f"JobId={donor}", "NumNodes=0", check=False)
-            self.assertIn("not supported", text)
-            self.assertEqual((self.nodes_of(job), self.nodes_of(donor)), (["n01", "n02"], nodes))
-            self.assertEqual(self.cluster.job(donor)["JobState"], "RUNNING")
-            self.command("timeout", 30, "srun", f"--jobid={donor}", "true")
-            self.command("timeout", 30, "srun", f"--jobid={job}", "--gres=gpu:1", "true")
-            self.command("scancel", donor)
-            self.cluster.wait_for_job(donor, "CANCELLED")
-            self.assert_used(job, each=(4, 1))
-        donor = self.allocate(["n05"], *half, f"--dependency=expand:{job}", gres=1)
-        self.command("scancel", job)
-        self.assertIn("not supported", self.command("scontrol", "update", f"JobId={donor}", "NumNodes=0", check=False))
-        self.assert_used(donor, each=(4, 1))
-        self.command("scancel", donor)
-        self.assert_used()
-
-    def test_swaps(self):
+    def test_losses(self):
+        """A job loses one node after the other until one is left, and so does the next job, on nodes that others have lost."""
         dice = random.Random(SEED)
-        began = time.monotonic()
-        job = self.allocate(dice.sample(self.all, 3))
-        for swap in range(SWAPS):
-            with self.subTest(swap=swap, seed=SEED):
-                mine = self.nodes_of(job)
-                fresh = self.an_idle_node(dice, job)
-                self.grow(job, fresh)
-                self.assertEqual(self.nodes_of(job), sorted([*mine, fresh]))
-                lost = dice.choice([*mine, fresh])
-                self.lose(lost)
-                self.assertEqual(self.nodes_of(job), sorted({*mine, fresh} - {lost}))
-                self.assert_used(job)
-                if swap % 10 == 9:
-                    self.assert_steps(job)
-        self.assert_steps(job)
-        self.command("scancel", job)
-        self.assert_used()
-        print(f"{SWAPS} swaps in {time.monotonic() - began:.0f} s", flush=True)
+        lost = 0
+        while lost < LOSSES:
+            job = self.allocate(sorted(dice.sample(self.all, dice.randint(3, len(self.all)))))
+            while len(nodes := self.nodes_of(job)) > 1:
+                with self.subTest(lost=lost, nodes=nodes, seed=SEED):
+                    lost += 1
+                    self.lose(gone := dice.choice(nodes))
+                    self.assertEqual(self.nodes_of(job), [node for node in nodes if node != gone])
+                    self.assert_used(job)
+            self.assert_steps(job)
+            self.command("scancel", job)
+            self.assert_used()
+            self.cluster.wait_for_nodes_idle()
 
 
-class GrowthOfOneType(Growth):
+class ResizingOfOneType(Resizing):
     """GPUs with a type, which slurmctld counts on their own."""
     kind = "gpu:h100"
-    test_swaps = test_what_does_not_fit_is_refused = test_a_step_outlives_the_loss_of_another_node = None
+    test_losses = test_a_step_outlives_the_loss_of_another_node = None
     test_a_job_that_lost_a_node_keeps_its_gpus = None
 
 
