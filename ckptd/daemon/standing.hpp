@@ -46,10 +46,10 @@ struct hang {
     bool operator==(const hang&) const = default;
 };
 
-/// `all`: the standings of all ranks of the job. Those that are stopped, else those behind all others by their
-/// heartbeats, or by their saves. Nothing where one of the ranks is not late: the others wait for it, as for
-/// one that evaluates. Nothing, too, where all are stopped, as by `scontrol suspend`, a debugger has one, or
-/// nothing tells one from the others.
+/// `all`: the standings of all ranks of the job. Those that are stopped, else those behind all others by
+/// their heartbeats, or by their saves. Nothing where one of the ranks is not late: the others wait for it,
+/// as for one that evaluates. Nothing, too, where all are stopped, as by `scontrol suspend`, a debugger has
+/// one, or nothing tells one from the others.
 std::optional<hang> find_hang(const std::vector<standing>& all);
 
 nlohmann::json to_json(const std::vector<standing>& some);

@@ -52,14 +52,22 @@ const step_record_t* some_step(const job_record_t& job) {
     return nullptr;
 }
 
+/// Before a job has its own, which it gets where it is placed.
+bool resources_fit() {
+    if (known_to_fit[of_resources]) return true;
+    auto* one = create_job_resources();
+    const bool out = fits(of_resources, "job_resources_t", one);
+    free_job_resources(&one);
+    return out;
+}
+
 }  // namespace
 
 // In this order: no pointer is followed out of an object that does not fit.
 bool layout_fits(const job_record_t* job) {
     if (differs || !job || known_to_fit.all()) return !differs;
     return fits(of_job, "job_record_t", job, JOB_MAGIC) &&
-           fits(of_details, "job_details_t", job->details, DETAILS_MAGIC) &&
-           fits(of_resources, "job_resources_t", job->job_resrcs) &&
+           fits(of_details, "job_details_t", job->details, DETAILS_MAGIC) && resources_fit() &&
            fits(of_part, "part_record_t", job->part_ptr, PART_MAGIC) &&
            (known_to_fit[of_step] || layout_fits(some_step(*job)));
 }

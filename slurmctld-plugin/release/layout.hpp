@@ -9,9 +9,10 @@
 
 namespace banyan::slurm {
 
-/// To be asked before any field of the object is read; null fits. Looks at each kind of structure once, a
-/// job's own ones when a job first has them. Once one does not fit the log has both sizes, and the answer is
-/// false for good: then nothing of ours touches a job. Under slurmctld's job lock.
+/// To be asked before any field of the object is read; null fits. Looks at each kind of structure once; at
+/// a step's when a job first has one, so that the first job is placed before it. Once one does not fit the
+/// log has both sizes, and the answer is false for good: then nothing of ours touches a job. Under
+/// slurmctld's job lock.
 bool layout_fits(const job_record_t* job);
 bool layout_fits(const step_record_t* step);
 bool layout_fits(const node_record_t* node);

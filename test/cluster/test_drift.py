@@ -90,7 +90,9 @@ class Drift(unittest.TestCase):
                 sizes = re.findall(rf"{structure} has (\d+) bytes here, and (\d+) in the headers", log)
                 self.assertTrue(sizes, log[-2000:])
                 self.assertEqual({int(theirs) + 8 for theirs, _ in sizes}, {int(ours) for _, ours in sizes})
-                self.assertNotIn("banyan", fields.get("AdminComment", ""))
+                # There is no step before the first job has been placed.
+                if structure != "step_record_t":
+                    self.assertNotIn("banyan", fields.get("AdminComment", ""))
 
 
 if __name__ == "__main__":
