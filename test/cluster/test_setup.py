@@ -25,9 +25,9 @@ class Setup(unittest.TestCase):
         now = self.policy.read_bytes() if self.policy.exists() else None
         self.assertEqual(now, self.policy_before)
 
-    def run_setup(self, *prefix, **variables):
+    def run_setup(self, *prefix, words=(), **variables):
         env = {**os.environ, "BANYAN_DEPS": str(self.folder / "deps"), **{key: str(value) for key, value in variables.items()}}
-        return subprocess.run([*prefix, str(REPOSITORY / "scripts" / "setup")], env=env, capture_output=True, text=True, timeout=50,
+        return subprocess.run([*prefix, str(REPOSITORY / "scripts" / "setup"), *words], env=env, capture_output=True, text=True, timeout=50,
                               stdin=subprocess.DEVNULL, check=False)
 
     def assert_one_sentence(self, run, *words):
@@ -63,6 +63,16 @@ class Setup(unittest.TestCase):
         self.assert_one_sentence(run, "Ubuntu 24.04 LTS", "Debian 12")
         self.assertFalse((self.folder / "deps").exists())
 
+    def test_debian_13(self):
+        release = self.folder / "os-release"
+        release.write_text('ID=debian\nVERSION_ID="13"\nPRETTY_NAME="Debian GNU/Linux 13 (trixie)"\n')
+        listed = self.run_setup(words=("--list",), BANYAN_OS_RELEASE=release).stdout.split()
+        self.assertIn("libboost-dev", listed)
+        self.assertNotIn("libboost1.81-dev", listed)
+        # It goes on to where root is asked for.
+        run = self.run_setup("setpriv", "--reuid=65534", "--clear-groups", DPKG_ADMINDIR=self.empty_dpkg(), BANYAN_OS_RELEASE=release)
+        self.assert_one_sentence(run, "root is needed", "libboost-dev")
+
     def test_no_os_release(self):
         self.assert_one_sentence(self.run_setup(BANYAN_OS_RELEASE=self.folder / "none"), "an unknown system", "Debian 12")
 
@@ -94,15 +104,25 @@ class Setup(unittest.TestCase):
         self.assert_one_sentence(run, "source of Slurm", "check the network")
         self.assertFalse((self.folder / "deps" / "slurm").exists())
 
-    @unittest.skipUnless(shutil.which("slurmctld") or os.path.exists("/usr/sbin/slurmctld"), "needs Slurm")
-    def test_no_registry_for_zig(self):
+    def without_pip(self, *words):
+        """Where Slurm's source is there, and Python's package registry is not."""
         version = subprocess.run(["dpkg-query", "-W", "-f", "${source:Version}", "slurmctld"], capture_output=True, text=True, check=True).stdout
         source = self.folder / "deps" / "slurm"
-        source.mkdir(parents=True)
+        source.mkdir(parents=True, exist_ok=True)
         (source / "config.h").touch()
         (source / ".banyan-version").write_text(version)
-        run = self.run_setup(PIP_INDEX_URL="http://127.0.0.1:9", PIP_EXTRA_INDEX_URL="", PIP_FIND_LINKS="", PIP_CONFIG_FILE="/dev/null")
+        run = self.run_setup(words=words, PIP_INDEX_URL="http://127.0.0.1:9", PIP_EXTRA_INDEX_URL="", PIP_FIND_LINKS="", PIP_CONFIG_FILE="/dev/null")
         self.assertEqual(run.returncode, 0, run.stderr)
+        return run
+
+    @unittest.skipUnless(shutil.which("slurmctld") or os.path.exists("/usr/sbin/slurmctld"), "needs Slurm")
+    def test_what_debian_has_alone(self):
+        self.assertNotIn("left out", self.without_pip("--debian").stdout)
+        self.assertEqual(self.without_pip("--debian").stdout, "")
+
+    @unittest.skipUnless(shutil.which("slurmctld") or os.path.exists("/usr/sbin/slurmctld"), "needs Slurm")
+    def test_no_registry_for_zig(self):
+        run = self.without_pip()
         self.assertIn("left out: ziglang", run.stdout)
         self.assertFalse((self.folder / "deps" / "zig").exists())
 
