@@ -4,8 +4,7 @@
 
 No slurmd runs: the nodes are CLOUD nodes, and `sbatch --test-only` makes slurmctld run its node selection and say which nodes it
 would take; occupied nodes are excluded with -x. topology/tree comes from this machine's Slurm; topology/block with --segment, which
-came with Slurm 24.05, from a folder of Debian 13 (BANYAN_TRIXIE, made by placement_quality_trixie.sh), entered in a private mount
-namespace. What is not there is left out, with the reason.
+came with Slurm 24.05, from the root of Debian 13 that `scripts/chroot trixie` makes. What is not there is left out, with the reason.
 """
 import json
 import os
@@ -18,7 +17,7 @@ import time
 from pathlib import Path
 
 CHOSEN = re.compile(r" on nodes (\S+) in partition")
-TRIXIE = Path(os.environ.get("BANYAN_TRIXIE", Path(__file__).resolve().parents[2] / "build/deps/trixie"))
+TRIXIE = Path(os.environ.get("BANYAN_CHROOTS", Path(__file__).resolve().parents[2] / "build/deps/chroot")) / "trixie" / "root"
 CONFIG = """ClusterName=quality
 SlurmctldHost=localhost
 SlurmctldPort={port}
@@ -65,9 +64,9 @@ class Controller:
         setting = ["env", f"SLURM_CONF={self.folder}/slurm.conf", *words]
         if not self.root:
             return setting
-        # exec throughout, so that the process to end is slurmctld itself
-        inside = 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"'
-        return ["unshare", "-m", "sh", "-c", inside, self.root, *setting]
+        # exec throughout, so that the process to end is slurmctld itself. It looks its host's name up, and the root knows its own alone.
+        inside = 'echo trixie >/proc/sys/kernel/hostname && mount -t proc proc "$0/proc" && exec chroot "$0" "$@"'
+        return ["unshare", "--mount", "--uts", "sh", "-c", inside, self.root, *setting]
 
     def wait(self):
         end = time.monotonic() + 20
@@ -157,7 +156,7 @@ def main():
     if (TRIXIE / "usr/sbin/slurmctld").exists():
         answer["block"] = ask_all("block", requests, port + 10000, str(TRIXIE))
     else:
-        answer["block"] = {"by": "", "why": f"no Slurm 24.11 in {TRIXIE}: test/bench/placement_quality_trixie.sh makes it", "nodes": []}
+        answer["block"] = {"by": "", "why": f"no Slurm 24.11 in {TRIXIE}: scripts/chroot trixie makes it", "nodes": []}
     Path(sys.argv[2]).write_text(json.dumps(answer))
 
 
