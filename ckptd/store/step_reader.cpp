@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "ckptd/buffers/chunks.hpp"
 #include "common/crc32c.hpp"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "test/simulator/job.hpp"
 
+#include <fmt/ranges.h>
+
 namespace banyan::ckpt::simulator {
 
 using agreement::launch;
