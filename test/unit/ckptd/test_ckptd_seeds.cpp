@@ -80,9 +80,10 @@ class job {
         }
         std::vector<answer> answers;
         for (auto& r : ranks) answers.push_back(r.hear());
+        const std::vector<std::string> said(answers.begin(), answers.end());
         const auto told =
             fmt::format("launch {} on {}: {}{}; floor {}, {}", launch_ - 1, fmt::join(assigned_, " "), l.in,
-                        fmt::join(answers, ", "), l.floor, what_happened_);
+                        fmt::join(said, ", "), l.floor, what_happened_);
         std::uint64_t first = 0;
         for (std::size_t i = 0; i < answers.size(); ++i) {
             const auto got = answers[i].restored();
