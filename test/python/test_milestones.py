@@ -36,7 +36,8 @@ def test_in_a_job(lab):
     ranks.run(models.begin)
     ranks.run(models.go_on, 3)
     assert ranks[0].run(call, 2, "best") == "step 2: ok"
-    daemons.until(lambda: steps(out) == {2}, "step 2 is in storage")
+    # Where the machine is slow step 0 has had its turn before.
+    daemons.until(lambda: 2 in steps(out), "step 2 is in storage")
     ranks[0].run(refused, 2, "Best of all")
     assert lab.rank({"BANYAN_LIB": nodes.environment(7, 0, 1)["BANYAN_LIB"]}).run(from_name, out / "milestones" / "best") == 2
 
