@@ -19,7 +19,8 @@ bool ctld_tables::load() {
            find(idle_, "idle_node_bitmap") && find(completing_, "cg_node_bitmap") &&
            find(available_, "avail_node_bitmap") && find(up_, "up_node_bitmap") &&
            find(share_, "share_node_bitmap") && find(jobs_, "job_list") &&
-           find(filter_, "job_req_node_filter");
+           find(filter_, "job_req_node_filter") && find(control_time_, "control_time") &&
+           find(config_, "slurmctld_config");
 }
 
 const ctld_tables* ctld_tables::get() {

@@ -4,6 +4,7 @@
 // loaded into srun, slurmd, sinfo and others, which do not have them, and where it must do nothing.
 #pragma once
 
+#include <ctime>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,8 @@ class ctld_tables {
     /// Those that no job has for itself. Slurm's own, to be changed with what it follows from.
     bitstr_t* share_nodes() const { return *share_; }
     List jobs() const { return *jobs_; }
+    /// Not while slurmctld starts, is a backup that stands by, or ends: what it has then is not saved.
+    bool in_control() const { return *control_time_ != 0 && config_->shutdown_time == 0; }
     /// The nodes of the job's partition and reservation that are up and have what it asks for, busy or not;
     /// also those that are reserved for others.
     bitmap fit_for(job_record_t& job) const;
@@ -55,6 +58,8 @@ class ctld_tables {
     bitstr_t** share_ = nullptr;
     List* jobs_ = nullptr;
     int (*filter_)(job_record_t*, bitstr_t*, bool) = nullptr;
+    std::time_t* control_time_ = nullptr;
+    slurmctld_config_t* config_ = nullptr;
 };
 
 }  // namespace banyan::slurm

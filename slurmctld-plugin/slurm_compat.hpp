@@ -31,8 +31,8 @@ extern "C" {
 #include "src/common/xstring.h"
 #include "src/slurmctld/agent.h"
 #include "src/slurmctld/gres_ctld.h"
+#include "src/slurmctld/locks.h"
 #include "src/slurmctld/slurmctld.h"
-#include "src/slurmctld/slurmctld_plugstack.h"
 }
 // clang-format on
 // Macros that would spoil C++ after this point, such as std::expected's error().
@@ -72,6 +72,27 @@ inline test_mode mode_of(std::uint16_t mode) {
     if (SELECT_IS_MODE_TEST_ONLY(mode)) return test_mode::test_only;
     if (SELECT_IS_MODE_WILL_RUN(mode)) return test_mode::will_run;
     return test_mode::run_now;
+}
+
+/// As slurmctld does when the node that should run the script registers without it: the job is requeued where
+/// it may be, and else ends as NODE_FAIL. Under the write locks of jobs and nodes.
+inline void script_is_lost(job_record_t& job) {
+    job.batch_flag = 1;  // Slurm counts up, and holds a job whose launch failed five times: this one ran
+    job_complete(job.job_id, slurm_conf.slurm_user_id, job.details && job.details->requeue, true, 1);
+}
+
+/// As `scontrol requeue` does with a job that has ended, or is about to. Under the same locks.
+inline void requeue_ended(job_record_t& job) {
+    job_requeue(slurm_conf.slurm_user_id, job.job_id, nullptr, false, 0);
+}
+
+/// Slurm starts it anew at once, on its own: --requeue=expedite, from 25.11 on.
+inline bool starts_again_by_itself([[maybe_unused]] const job_record_t& job) {
+#ifdef EXPEDITED_REQUEUE
+    return job.bit_flags & EXPEDITED_REQUEUE;
+#else
+    return false;
+#endif
 }
 
 }  // namespace banyan::slurm

@@ -45,7 +45,8 @@
     THEIRS(select_jobinfo_free, jobinfo_free, int, (select_jobinfo_t* job), (job))                               \
     THEIRS(select_jobinfo_set, jobinfo_set, int,                                                                 \
            (select_jobinfo_t* job, enum select_jobdata_type what, void* data), (job, what, data))                \
-    OURS(select_jobinfo_get, jobinfo_get)                                                                        \
+    THEIRS(select_jobinfo_get, jobinfo_get, int,                                                                 \
+           (select_jobinfo_t* job, enum select_jobdata_type what, void* data), (job, what, data))                \
     THEIRS(select_jobinfo_copy, jobinfo_copy, select_jobinfo_t*, (select_jobinfo_t* job), (job))                 \
     THEIRS(select_jobinfo_pack, jobinfo_pack, int,                                                               \
            (select_jobinfo_t* job, buf_t* buffer, std::uint16_t protocol), (job, buffer, protocol))              \
@@ -57,7 +58,7 @@
     THEIRS(get_info_from_plugin, get_info_from_plugin, int,                                                      \
            (enum select_plugindata_info what, job_record_t* job, void* data), (what, job, data))                 \
     THEIRS(update_node_config, update_node_config, int, (int index), (index))                                    \
-    THEIRS(reconfigure, reconfigure, int, (), ())                                                                \
+    OURS(reconfigure, reconfigure)                                                                               \
     THEIRS(resv_test, resv_test, bitstr_t*,                                                                      \
            (resv_desc_msg_t* reservation, std::uint32_t count, bitstr_t* available, bitstr_t** cores),           \
            (reservation, count, available, cores))
@@ -74,7 +75,7 @@ bitstr_t* select_p_step_pick_nodes(job_record_t* job, select_jobinfo_t* info, st
                                    bitstr_t** avail_nodes);
 int select_p_job_resized(job_record_t* job, node_record_t* node);
 int select_p_step_start(step_record_t* step);
-int select_p_select_jobinfo_get(select_jobinfo_t* job, enum select_jobdata_type what, void* data);
+int select_p_reconfigure();
 }
 
 namespace banyan::slurm {

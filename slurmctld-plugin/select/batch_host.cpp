@@ -2,13 +2,15 @@
 #include "slurmctld-plugin/select/batch_host.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include <dlfcn.h>
-
 #include "common/guard.hpp"
-#include "slurmctld-plugin/containers.hpp"
+#include "slurmctld-plugin/bell/ctld_bell.hpp"
+#include "slurmctld-plugin/ctld_tables.hpp"
 #include "slurmctld-plugin/job_request.hpp"
 #include "slurmctld-plugin/notice.hpp"
 #include "slurmctld-plugin/plan/job_plan.hpp"
@@ -19,101 +21,142 @@
 namespace banyan::slurm {
 namespace {
 
-/// Jobs that lack their --no-kill from the loss of a node to their job_fini, both in one piece of work
-/// of slurmctld under its locks.
-std::vector<std::uint32_t>& to_be_requeued() {
-    static std::vector<std::uint32_t> jobs;
+struct lost_job {
+    std::uint32_t job_id;
+    std::uint32_t restart;  ///< one that was requeued meanwhile has lost nothing
+};
+
+std::vector<lost_job>& lost_jobs() {
+    static std::vector<lost_job> jobs;
     return jobs;
 }
 
+/// slurmctld has read its state, and nobody has looked at its jobs since.
+std::atomic<bool> state_is_new{false};
+
 bool is_training(const job_record_t& job) {
+    if (!job.spank_job_env_size) return false;
     const auto request = request_of(job);
     return request && *request;
 }
 
-bool ran_the_script(const job_record_t& job, const node_record_t& node) {
-    return job.batch_host && node.name == std::string(job.batch_host);
+bool is_under_way(const job_record_t& job) {
+    const auto* its = &job;
+    return (IS_JOB_RUNNING(its) || IS_JOB_SUSPENDED(its)) && !IS_JOB_COMPLETING(its);
 }
 
-bool has_a_step_on(const job_record_t& job, const node_record_t& node) {
+bool may_lose_nodes(const job_record_t& job) {
+    return !job.kill_on_node_fail && job.batch_flag && !job.het_job_id && is_under_way(job) &&
+           is_training(job);
+}
+
+/// As its step says: slurmctld gives a job whose state it reads the first of its nodes for a batch host.
+std::string host_of_script(const job_record_t& job) {
     for (const auto* step : entries<step_record_t>(job.step_list))
-        if (step->state == JOB_RUNNING && step->step_id.step_id < SLURM_MAX_NORMAL_STEP_ID &&
-            step->step_node_bitmap && is_set(step->step_node_bitmap, node.index))
-            return true;
-    return false;
+        if (step->step_id.step_id == SLURM_BATCH_SCRIPT && step->step_layout && step->step_layout->node_list)
+            return step->step_layout->node_list;
+    return job.batch_host ? job.batch_host : "";
 }
 
 /// The node has ranks of a training that nobody starts again, whatever spares there are. Slurm would let the
 /// script see its step fail, and the job fail with it. A training that has not begun, or is over, ends by
 /// nothing: before the first step who starts it is not known, and takes a spare if there is one.
-bool ends_the_training(const job_record_t& job, const node_record_t& node) {
+bool ends_the_training(const job_record_t& job, const std::string& node) {
     if (!job.details || !job.details->requeue) return false;
     const auto plan = stored_plan(job);
     if (!plan || plan->restart != job.restart_cnt || plan->supervised ||
-        std::ranges::find(plan->nodes, node.name) == plan->nodes.end())
+        std::ranges::find(plan->nodes, node) == plan->nodes.end())
         return false;
-    if (job.next_step_id == 0)
-        return job.node_cnt <= (plan->min_nodes ? plan->min_nodes : plan->nodes.size());
+    if (job.next_step_id == 0) return job.node_cnt < (plan->min_nodes ? plan->min_nodes : plan->nodes.size());
     return has_a_step_on(job, node);
 }
 
-void node_is_lost(job_record_t& job, const node_record_t& node) {
-    const job_record_t* running = &job;
-    if (job.kill_on_node_fail || !job.batch_flag || job.het_job_id ||
-        !(IS_JOB_RUNNING(running) || IS_JOB_SUSPENDED(running)) || IS_JOB_COMPLETING(running) ||
-        !job.spank_job_env_size || !is_training(job))
-        return;
-    if (ran_the_script(job, node))
-        log_job_once(job.job_id, std::string("its script ran on node ") + node.name +
+void note_the_loss(const job_record_t& job, const std::string& node) {
+    if (node == host_of_script(job))
+        log_job_once(job.job_id, "its script ran on node " + node +
                                      ", which is lost: the job is requeued where it may be, and else ends");
     else if (ends_the_training(job, node))
-        log_job_once(job.job_id, std::string("node ") + node.name +
+        log_job_once(job.job_id, "node " + node +
                                      " is lost, and no banyan-run is there to start its step again: the job "
                                      "is requeued");
     else
         return;
-    to_be_requeued().push_back(job.job_id);
-    job.kill_on_node_fail = 1;
+    lost_jobs().push_back({job.job_id, job.restart_cnt});
 }
 
-extern "C" void banyan_node_fail(job_record_t* job, node_record_t* node) {
-    if (job && node && layout_fits(job))  // without a job: the node is about to fail
-        guarded(
-            "node_fail", [] { return 0; },
-            [&] {
-                node_is_lost(*job, *node);
-                if (is_training(*job)) speak_for_lost(*job, *node);
-                return 0;
-            });
+/// Of a job as it was read from the saved state: nodes that it has no more, and had.
+void note_former_losses(const job_record_t& job, const ctld_tables& ctld) {
+    const auto has = [&](int node) { return node >= 0 && is_set(job.node_bitmap, node); };
+    const auto host = host_of_script(job);
+    if (!host.empty() && !has(ctld.find_node(host))) note_the_loss(job, host);
+    const auto plan = stored_plan(job);
+    if (!plan) return;
+    for (const auto& name : plan->nodes) {
+        const int at = ctld.find_node(name);
+        const auto* node = at >= 0 ? ctld.node(at) : nullptr;
+        if (node && IS_NODE_DOWN(node) && !has(at)) note_the_loss(job, name);
+    }
 }
 
-slurm_nonstop_ops_t* asked() {
-    return static_cast<slurm_nonstop_ops_t*>(::dlsym(RTLD_DEFAULT, "nonstop_ops"));
+void note_former_losses() {
+    const auto* ctld = ctld_tables::get();
+    if (!ctld) return;
+    for (const auto* job : entries<job_record_t>(ctld->jobs()))
+        if (layout_fits(job) && job->node_bitmap && may_lose_nodes(*job)) note_former_losses(*job, *ctld);
+}
+
+void end(job_record_t& job) {
+    const auto* its = &job;
+    const bool again = job.details && job.details->requeue;
+    if (is_under_way(job)) {
+        if (again) begin_when_clean(job);  // before it ends: from then on it has a time of Slurm's
+        script_is_lost(job);
+    } else if (again && IS_JOB_FAILED(its)) {
+        // The end of its script, which went with the node or with its step, came to slurmctld first.
+        begin_when_clean(job);
+        requeue_ended(job);
+    }
 }
 
 }  // namespace
 
-void watch_batch_hosts() {
-    auto* ops = asked();
-    if (ops && (!ops->node_fail || ops->node_fail == banyan_node_fail))
-        ops->node_fail = banyan_node_fail;
-    else
-        log_state("batch hosts",
-                  "a training job that loses the node of its script keeps its other nodes until its time is "
-                  "over: this slurmctld does not ask the plugin");
+void node_leaves(const job_record_t& job, const node_record_t& node) noexcept {
+    guarded(
+        "node_leaves", [] { return 0; },
+        [&] {
+            const auto* its = &node;
+            if (!layout_fits(its) || !IS_NODE_DOWN(its) || !is_training(job)) return 0;
+            speak_for_lost(job);
+            if (may_lose_nodes(job)) note_the_loss(job, node.name);
+            if (!lost_jobs().empty()) ring();
+            return 0;
+        });
 }
 
-void forget_batch_hosts() {
-    if (auto* ops = asked(); ops && ops->node_fail == banyan_node_fail) ops->node_fail = nullptr;
+void look_for_lost_jobs() {
+    const auto* ctld = ctld_tables::get();
+    if (!ctld) return;
+    const auto jobs = entries<job_record_t>(ctld->jobs());
+    // Where no training runs there is nothing to look for, and no thread.
+    if (std::ranges::none_of(jobs, [](const auto* job) {
+            return layout_fits(job) && job->spank_job_env_size && is_under_way(*job);
+        }))
+        return;
+    state_is_new = true;
+    ring();
+}
+
+void end_lost_jobs() {
+    if (state_is_new.exchange(false)) note_former_losses();
+    for (const auto& lost : std::exchange(lost_jobs(), {}))
+        if (auto* job = find_job_record(lost.job_id); job && job->restart_cnt == lost.restart) end(*job);
 }
 
 void begin_again(job_record_t& job) {
-    if (std::erase(to_be_requeued(), job.job_id) != 0)
-        job.kill_on_node_fail = 0;
-    else if (!(job.job_state & JOB_REQUEUE) || !job.batch_flag || !job.spank_job_env_size ||
-             !is_training(job))
-        return;
-    begin_when_clean(job);
+    if (!is_training(job)) return;
+    const auto* its = &job;
+    if ((its->job_state & JOB_STATE_BASE) == JOB_NODE_FAIL) speak_for_lost(job);
+    if ((job.job_state & JOB_REQUEUE) && job.batch_flag) begin_when_clean(job);
 }
 
 }  // namespace banyan::slurm

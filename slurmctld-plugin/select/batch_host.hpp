@@ -10,14 +10,19 @@
 
 namespace banyan::slurm {
 
-/// Has slurmctld ask us about each job of a node that is lost. For the plugin's job_init, which slurmctld
-/// alone calls; where something else is asked already, or this release asks nobody, the log has it.
-void watch_batch_hosts();
-/// For the plugin's end.
-void forget_batch_hosts();
+/// For job_resized, before cons_tres: `node` has just left the job. Where it is DOWN, and the job cannot do
+/// without it, the bell is rung: in the middle of a job's shrinking it cannot be ended.
+void node_leaves(const job_record_t& job, const node_record_t& node) noexcept;
 
-/// For job_fini: a job that is requeued is a --no-kill job again, and starts early (early_start.hpp), whoever
-/// requeued it: banyan-run, which went with the script, can ask for nothing.
+/// For reconfigure, with which slurmctld ends the reading of its state: a node may have left a job in the
+/// last moment of the slurmctld before. Any lock to read jobs.
+void look_for_lost_jobs();
+
+/// For the bell, under its locks.
+void end_lost_jobs();
+
+/// For job_fini. A job that is requeued starts early (early_start.hpp), whoever requeued it: banyan-run,
+/// which went with the script, can ask for nothing.
 void begin_again(job_record_t& job);
 
 }  // namespace banyan::slurm

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "common/guard.hpp"
+#include "slurmctld-plugin/bell/ctld_bell.hpp"
 #include "slurmctld-plugin/cons_tres/host_program.hpp"
 #include "slurmctld-plugin/cons_tres/inherited.hpp"
 #include "slurmctld-plugin/notice.hpp"
@@ -15,7 +16,6 @@
 #include "slurmctld-plugin/plan/plan_builder.hpp"
 #include "slurmctld-plugin/release/layout.hpp"
 #include "slurmctld-plugin/select/batch_host.hpp"
-#include "slurmctld-plugin/select/early_start.hpp"
 #include "slurmctld-plugin/select/het_options.hpp"
 #include "slurmctld-plugin/shrink/exclusive_nodes.hpp"
 #include "slurmctld-plugin/shrink/job_shrink.hpp"
@@ -70,7 +70,7 @@ BANYAN_EXPORT int fini() {
     return banyan::guarded(
         "fini", [] { return SLURM_SUCCESS; },
         [] {
-            banyan::slurm::forget_batch_hosts();
+            banyan::slurm::still_bell();
             banyan::slurm::end_inherited_plugin();
             return SLURM_SUCCESS;
         });
@@ -81,7 +81,6 @@ BANYAN_EXPORT int select_p_job_init(List jobs) {
         "select_p_job_init", [] { return 0; },
         [&] {
             banyan::slurm::jobs_are_restored();
-            if (inherited_plugin()) banyan::slurm::watch_batch_hosts();
             for (const auto* job : banyan::slurm::entries<job_record_t>(jobs)) (void)layout_fits(job);
             return 0;
         });
@@ -182,6 +181,7 @@ BANYAN_EXPORT int select_p_job_resized(job_record_t* job, node_record_t* node) {
     const auto resize = [&] { return done ? *done : *(done = theirs->job_resized(job, node)); };
     if (!job || !node || !layout_fits(job)) return resize();
     return banyan::guarded("select_p_job_resized", resize, [&] {
+        banyan::slurm::node_leaves(*job, *node);
         const int rc = banyan::slurm::shrink_job(*job, resize);
         if (const auto* ctld = banyan::slurm::ctld_tables::get())
             banyan::slurm::count_exclusive_job_down(*job, *node, *ctld);
@@ -194,18 +194,16 @@ BANYAN_EXPORT int select_p_job_resized(job_record_t* job, node_record_t* node) {
     });
 }
 
-// Of no job of ours: slurmctld asks it of each job that waits, before it looks at the job's time.
-BANYAN_EXPORT int select_p_select_jobinfo_get(select_jobinfo_t* job, enum select_jobdata_type what,
-                                              void* data) {
+BANYAN_EXPORT int select_p_reconfigure() {
     const auto* theirs = inherited_plugin();
-    if (what == SELECT_JOBDATA_CLEANING)
-        banyan::guarded(
-            "select_p_select_jobinfo_get", [] { return 0; },
-            [] {
-                banyan::slurm::start_what_is_clean();
-                return 0;
-            });
-    return theirs ? theirs->select_jobinfo_get(job, what, data) : SLURM_ERROR;
+    const int rc = theirs ? theirs->reconfigure() : SLURM_ERROR;
+    banyan::guarded(
+        "select_p_reconfigure", [] { return 0; },
+        [] {
+            banyan::slurm::look_for_lost_jobs();
+            return 0;
+        });
+    return rc;
 }
 
 }  // extern "C"

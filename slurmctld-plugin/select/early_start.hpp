@@ -8,12 +8,12 @@
 
 namespace banyan::slurm {
 
-/// A job whose last run is being ended begins as soon as that run is through. By itself, where nobody looks
-/// for jobs that may run, within the time that Slurm gives the processes to end.
+/// A job whose last run is being ended begins as soon as that run is through: the bell is rung. By itself,
+/// where the bell does not ring, within the time that Slurm gives the processes to end. A job that Slurm
+/// itself starts at once (--requeue=expedite) is left alone.
 void begin_when_clean(job_record_t& job);
 
-/// For the plugin's look at whether a job's last run is through, which slurmctld asks for each job that
-/// waits, before it looks at the job's time, with its lock to write jobs.
-void start_what_is_clean();
+/// For the bell, under its locks. Whether a run is not through yet.
+bool start_what_is_clean();
 
 }  // namespace banyan::slurm

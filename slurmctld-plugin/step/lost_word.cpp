@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "common/text.hpp"
 #include "slurmctld-plugin/containers.hpp"
@@ -33,27 +35,47 @@ void send_word(const node_record_t& above, const slurm_step_id_t& step, int firs
     agent_queue_request(request);
 }
 
-void speak_for_lost(const step_record_t& step, const char* lost) {
-    if (step.step_id.step_id >= SLURM_MAX_NORMAL_STEP_ID || !step.step_layout || !step.step_layout->node_list)
-        return;
+bool is_normal(const step_record_t& step) {
+    return step.step_id.step_id < SLURM_MAX_NORMAL_STEP_ID && step.step_layout && step.step_layout->node_list;
+}
+
+std::vector<std::string> nodes_of(const step_record_t& step) {
     auto nodes = expand_hostlist(step.step_layout->node_list);
-    if (!nodes) return;
-    const auto at = std::ranges::find(*nodes, lost);
-    if (at == nodes->end()) return;
-    const auto rank = static_cast<int>(at - nodes->begin());
+    return nodes ? std::move(*nodes) : std::vector<std::string>();
+}
+
+const node_record_t* find(const std::string& name) {
+    return find_node_record(const_cast<char*>(name.c_str()));
+}
+
+/// For the one at `rank` of the step's nodes.
+void speak_for(const slurm_step_id_t& step, const std::vector<std::string>& nodes, int rank) {
     int parent = -1, below = 0, depth = 0, deepest = 0;
-    reverse_tree_info(rank, static_cast<int>(nodes->size()), REVERSE_TREE_WIDTH, &parent, &below, &depth,
+    reverse_tree_info(rank, static_cast<int>(nodes.size()), REVERSE_TREE_WIDTH, &parent, &below, &depth,
                       &deepest);
     if (parent < 0 || below < 0) return;  // slurmctld itself is above the first one
-    const auto* above = find_node_record((*nodes)[static_cast<std::size_t>(parent)].data());
+    const auto* above = find(nodes[static_cast<std::size_t>(parent)]);
     // Those below the lost one find nobody above them, and turn to slurmctld.
-    if (above && !IS_NODE_DOWN(above)) send_word(*above, step.step_id, rank, rank + below);
+    if (above && !IS_NODE_DOWN(above)) send_word(*above, step, rank, rank + below);
 }
 
 }  // namespace
 
-void speak_for_lost(const job_record_t& job, const node_record_t& lost) {
-    for (const auto* step : entries<step_record_t>(job.step_list)) speak_for_lost(*step, lost.name);
+bool has_a_step_on(const job_record_t& job, const std::string& node) {
+    return std::ranges::any_of(entries<step_record_t>(job.step_list), [&](const auto* step) {
+        return step->state == JOB_RUNNING && is_normal(*step) &&
+               std::ranges::count(nodes_of(*step), node) != 0;
+    });
+}
+
+void speak_for_lost(const job_record_t& job) {
+    for (const auto* step : entries<step_record_t>(job.step_list)) {
+        if (!is_normal(*step)) continue;
+        const auto nodes = nodes_of(*step);
+        for (std::size_t rank = 0; rank < nodes.size(); ++rank)
+            if (const auto* node = find(nodes[rank]); node && IS_NODE_DOWN(node))
+                speak_for(step->step_id, nodes, static_cast<int>(rank));
+    }
 }
 
 }  // namespace banyan::slurm

@@ -5,12 +5,17 @@
 // none.
 #pragma once
 
+#include <string>
+
 #include "slurmctld-plugin/slurm_compat.hpp"
 
 namespace banyan::slurm {
 
-/// Says it in the node's place, for each step of the job, to the node above. Of a node that lives the word
-/// comes twice, and counts once. For node_fail: slurmctld holds its locks, and the node is still in the job.
-void speak_for_lost(const job_record_t& job, const node_record_t& lost);
+/// Says it for each node of the job's steps that is DOWN, in its place, to the node above. It may be said
+/// again, and a node that lives says it, too: it counts once. Under the read lock of nodes.
+void speak_for_lost(const job_record_t& job);
+
+/// A step that runs was laid out over the node, whether the job still has it or not.
+bool has_a_step_on(const job_record_t& job, const std::string& node);
 
 }  // namespace banyan::slurm
