@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "slurmctld-plugin/slurm_compat.hpp"
+#include "slurmctld-plugin/release/release.hpp"
 
 namespace banyan::slurm {
 
@@ -28,10 +28,10 @@ inline std::vector<int> set_bits(const bitstr_t* b) {
 
 /// The entries of one of Slurm's lists; none when there is no list.
 template <class T>
-std::vector<T*> entries(List list) {
+std::vector<T*> entries(list_ptr list) {
     std::vector<T*> out;
     if (!list) return out;
-    ListIterator at = list_iterator_create(list);
+    list_iterator_ptr at = list_iterator_create(list);
     while (void* entry = list_next(at)) out.push_back(static_cast<T*>(entry));
     list_iterator_destroy(at);
     return out;

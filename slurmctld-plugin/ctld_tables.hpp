@@ -34,7 +34,7 @@ class ctld_tables {
     const bitstr_t* up_nodes() const { return *up_; }
     /// Those that no job has for itself. Slurm's own, to be changed with what it follows from.
     bitstr_t* share_nodes() const { return *share_; }
-    List jobs() const { return *jobs_; }
+    list_ptr jobs() const { return *jobs_; }
     /// Not while slurmctld starts, is a backup that stands by, or ends: what it has then is not saved.
     bool in_control() const { return *control_time_ != 0 && config_->shutdown_time == 0; }
     /// The nodes of the job's partition and reservation that are up and have what it asks for, busy or not;
@@ -56,7 +56,7 @@ class ctld_tables {
     bitstr_t** available_ = nullptr;
     bitstr_t** up_ = nullptr;
     bitstr_t** share_ = nullptr;
-    List* jobs_ = nullptr;
+    list_ptr* jobs_ = nullptr;
     int (*filter_)(job_record_t*, bitstr_t*, bool) = nullptr;
     std::time_t* control_time_ = nullptr;
     slurmctld_config_t* config_ = nullptr;

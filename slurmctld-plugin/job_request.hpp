@@ -8,7 +8,7 @@
 #include <banyan/topo/placement.hpp>
 
 #include "common/result.hpp"
-#include "slurmctld-plugin/slurm_compat.hpp"
+#include "slurmctld-plugin/release/release.hpp"
 #include "train/options.hpp"
 
 namespace banyan::slurm {

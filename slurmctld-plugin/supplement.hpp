@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "slurmctld-plugin/slurm_compat.hpp"
+#include "slurmctld-plugin/release/release.hpp"
 
 namespace banyan::slurm {
 

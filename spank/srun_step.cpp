@@ -3,7 +3,7 @@
 
 #include <cstdlib>
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "common/text.hpp"
 #include "spank/held_program.hpp"
@@ -14,6 +14,7 @@
 #include "train/launchers.hpp"
 #include "train/min_dp.hpp"
 #include "train/numbers.hpp"
+#include "train/slurm/libslurm.hpp"
 
 namespace banyan::spank {
 namespace {
@@ -38,8 +39,15 @@ bool export_ranks(const srun_options& srun) {
                     program_variable, train::option_names[train::checkpoint].variable, srun.text("export")));
 }
 
+/// Slurm lays the step out by a list with a node for each task. It takes no -N beside that.
+bool ask_for_order(const srun_options& srun, const topo::request& request,
+                   const std::vector<std::string>& order) {
+    return srun.reset("nodes") && srun.set("distribution", "arbitrary") &&
+           srun.set("nodelist", fmt::format("{}", fmt::join(train::node_of_each_task(request, order), ",")));
+}
+
 void ask_for(const srun_options& srun, std::uint32_t nodes, const topo::request& request,
-             const std::vector<std::string>& nodelist = {}) {
+             const std::vector<std::string>& nodelist = {}, const std::vector<std::string>& order = {}) {
     // What the step itself counts it counts for its own nodes.
     const bool own_gpus = srun.is_typed('G') && nodes == request.nodes;
     const bool done = (own_gpus || share_out_gpus(srun, request)) && export_ranks(srun) &&
@@ -47,6 +55,8 @@ void ask_for(const srun_options& srun, std::uint32_t nodes, const topo::request&
                       srun.set("ntasks", std::to_string(request.tasks())) &&
                       srun.set("ntasks-per-node", std::to_string(request.tasks_per_node())) &&
                       (nodelist.empty() || srun.set("nodelist", compress_hostlist(nodelist)));
+    if (libslurm::srun_orders_ranks && done && !order.empty() && !ask_for_order(srun, request, order))
+        refuse("srun takes no order of its tasks");
     if (!done) refuse("srun takes no other number of nodes or tasks than was typed");
     decided.role = step_role::training;
     decided.request = request;
@@ -57,6 +67,11 @@ void settle_allocation(spank_t sp, const srun_options& srun, const train::option
     const auto request = train::request_from(asked, stated_by(srun));
     if (!request) refuse(request.error().text());
     if (!*request) return;
+    if (!libslurm::slurmctld_orders_ranks)
+        refuse(
+            "this Slurm cannot order the ranks of a step whose allocation srun makes; put salloc and the "
+            "same options "
+            "before it: salloc --train-parallel=... srun ...");
     ask_for(srun, train::all_nodes(**request), **request);
     // The nodes of the step are chosen in slurmctld: srun asks for it right after the allocation.
     if ((*request)->spares > 0) spank_job_control_setenv(sp, train::step_mark, train::step_mark_value, 1);
@@ -192,14 +207,20 @@ void settle_in_job(const srun_options& srun, std::uint32_t id) {
     auto request = request_of(*job, *asked);
     if (!request) return;
     go_on_with_fewer(*request, *job, words);
-    const auto numbers = train::numbers_of_step(
-        {*request, job->nodes, plan ? plan->spares : std::vector<std::string>{}}, words);
+    const auto numbers =
+        train::numbers_of_step({*request, job->nodes, plan ? plan->spares : std::vector<std::string>{},
+                                plan ? plan->order : std::vector<std::string>{}},
+                               words);
     if (!numbers) refuse(numbers.error().text());
     if (!numbers->training) {
         be_helper(srun, numbers->why, numbers->looks_like_it);
         return;
     }
-    ask_for(srun, numbers->nodes, *request, numbers->nodelist);
+    if (libslurm::srun_orders_ranks && words.relative)
+        refuse(
+            "this Slurm cannot order the ranks of a step that names its nodes by their place; write -w in "
+            "place of -r");
+    ask_for(srun, numbers->nodes, *request, numbers->nodelist, numbers->order);
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ std::string summary_text(const plan& p) {
         else
             out.erase(key);
     };
+    if (!p.nodes.empty()) add("order", compress_hostlist(p.nodes));
     if (!p.spares.empty()) add("spares", compress_hostlist(p.spares));
     if (!p.buddies.empty()) add("buddies", runs_of(p.buddies));
     return best;
@@ -34,12 +35,16 @@ result<plan_summary> parse_summary(std::string_view text) {
     plan_summary out;
     BANYAN_CHECK(read_head(from, out));
     BANYAN_TRY(out.nodes, number_at(from, "nodes"));
+    BANYAN_TRY(out.order, names_at(from, "order"));
     BANYAN_TRY(out.spares, names_at(from, "spares"));
     BANYAN_CHECK(check_ranks(out, out.nodes));
     BANYAN_TRY(const auto slots, slots_of(out));
     if (out.nodes != slots || out.min_nodes > slots)
         return fail(errc::invalid_input, fmt::format("the plan's {} nodes, {} at least, are not the {} of {}",
                                                      out.nodes, out.min_nodes, slots, out.shape));
+    if (out.order.size() > slots)
+        return fail(errc::invalid_input,
+                    fmt::format("the plan's {} slots have {} nodes", slots, out.order.size()));
     if (from.contains("buddies")) {
         BANYAN_TRY(out.buddies, buddies_at(from, "buddies", out.nodes));
     }

@@ -19,6 +19,7 @@ namespace banyan::train {
 
 struct plan_summary : plan_head {
     std::uint32_t nodes = 0;          ///< that run ranks, when none is lost
+    std::vector<std::string> order;   ///< slot -> node, of those that it has now; empty: unknown
     std::vector<std::string> spares;  ///< the last the first to be left out of a step; empty: none or unknown
     std::vector<std::uint32_t> buddies;  ///< slot -> slot; empty: unknown
 
@@ -29,9 +30,10 @@ struct plan_summary : plan_head {
 
 constexpr std::string_view summary_variable = "BANYAN_PLAN_SUMMARY";
 /// Of its value. Far below what the kernel takes as one variable of the batch script, which gets it too.
-constexpr std::size_t max_summary_text = 32u << 10;
+constexpr std::size_t max_summary_text = 96u << 10;
 
-/// One line of JSON. What does not fit into max_summary_text is left out whole: the buddies, then the spares.
+/// One line of JSON. What does not fit into max_summary_text is left out whole: the buddies, then the order
+/// and the spares.
 std::string summary_text(const plan& p);
 /// Checks every number: what it returns can be used without further checks.
 result<plan_summary> parse_summary(std::string_view text);

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "train/min_dp.hpp"
 #include "train/numbers.hpp"
 
 namespace banyan::train {
@@ -68,6 +69,22 @@ error other_tasks(const topo::shape& dims, std::uint32_t tasks) {
             fmt::format("ask for -n {} or change a dimension", dims.ranks())};
 }
 
+std::vector<std::vector<std::uint32_t>> tasks_of_slots(const topo::request& request, bool launchers) {
+    if (!launchers) return topo::ranks_of_slots(request);
+    std::vector<std::vector<std::uint32_t>> out;
+    for (std::uint32_t slot = 0; slot < request.nodes; ++slot) out.push_back({slot});
+    return out;
+}
+
+std::vector<std::string> node_of_each_task(const topo::request& request,
+                                           const std::vector<std::string>& order) {
+    std::vector<std::string> out(request.tasks());
+    const auto tasks = tasks_of_slots(request, request.launchers);
+    for (std::size_t slot = 0; slot < tasks.size(); ++slot)
+        for (const auto task : tasks[slot]) out[task] = order[slot];
+    return out;
+}
+
 result<step_numbers> numbers_of_step(const step_job& job, const step_words& w) {
     const auto& r = job.request;
     const auto tasks = r.tasks();
@@ -97,7 +114,10 @@ result<step_numbers> numbers_of_step(const step_job& job, const step_words& w) {
         return helper;
     }
     BANYAN_TRY(auto left, nodes_to_take(job, w));
-    step_numbers out{true, r.nodes, tasks, r.tasks_per_node(), {}, {}};
+    step_numbers out{true, r.nodes, tasks, r.tasks_per_node(), {}, {}, {}};
+    const auto& taken = w.nodelist.size() == r.nodes ? w.nodelist : left;
+    if (!w.relative && taken.size() == r.nodes && !job.order.empty())
+        out.order = keep_nodes(job.order, taken);
     if (!w.relative && w.nodelist.empty() && left.size() == r.nodes && left.size() < job.nodes.size())
         out.nodelist = std::move(left);
     return out;

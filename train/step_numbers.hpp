@@ -34,8 +34,9 @@ struct step_words {
 /// The job that the step is in.
 struct step_job {
     topo::request request;
-    std::vector<std::string> nodes;   ///< of the allocation as it is now
-    std::vector<std::string> spares;  ///< of the plan, the last the first to be left out; empty = unknown
+    std::vector<std::string> nodes;    ///< of the allocation as it is now
+    std::vector<std::string> spares;   ///< of the plan, the last the first to be left out; empty = unknown
+    std::vector<std::string> order{};  ///< slot -> node of the plan; empty = unknown
 };
 
 struct step_numbers {
@@ -43,12 +44,22 @@ struct step_numbers {
     std::uint32_t nodes = 0, tasks = 0, tasks_per_node = 0;  ///< of a training step
     /// Exactly these; empty where the user, or Slurm for want of a plan, chooses.
     std::vector<std::string> nodelist;
+    /// slot -> node: each keeps its slot of the plan, and others fill the gaps. Empty where nobody knows
+    /// which nodes the step gets.
+    std::vector<std::string> order;
     std::string why;             ///< a step that is not the training is a helper
     bool looks_like_it = false;  ///< and its user may have meant the training
 };
 
 /// Why a step of so many tasks is not the training of `dims`.
 error other_tasks(const topo::shape& dims, std::uint32_t tasks);
+
+/// The task ids of each slot: its ranks, or its number where the tasks are launchers.
+std::vector<std::vector<std::uint32_t>> tasks_of_slots(const topo::request& request, bool launchers);
+
+/// Of each task of the training its node. `order`: as many as the request has nodes.
+std::vector<std::string> node_of_each_task(const topo::request& request,
+                                           const std::vector<std::string>& order);
 
 result<step_numbers> numbers_of_step(const step_job& job, const step_words& words);
 

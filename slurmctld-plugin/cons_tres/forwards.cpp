@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
 // The functions of the plugin that banyan leaves to select/cons_tres.
-#include "slurmctld-plugin/slurm_compat.hpp"
+#include "slurmctld-plugin/release/release.hpp"
 //
 #include <type_traits>
 
@@ -16,7 +16,7 @@ template <class T>
 T no_answer() {
     if constexpr (std::is_pointer_v<T>)
         return nullptr;
-    else
+    else if constexpr (!std::is_void_v<T>)
         return SLURM_ERROR;
 }
 

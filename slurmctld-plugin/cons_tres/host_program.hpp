@@ -13,7 +13,7 @@
 
 #include <string_view>
 
-#include "slurmctld-plugin/slurm_compat.hpp"
+#include "slurmctld-plugin/release/release.hpp"
 
 extern "C" std::uint32_t plugin_id;
 

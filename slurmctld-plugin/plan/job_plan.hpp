@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "common/result.hpp"
-#include "slurmctld-plugin/slurm_compat.hpp"
+#include "slurmctld-plugin/release/release.hpp"
 #include "train/plan.hpp"
 
 namespace banyan::slurm {

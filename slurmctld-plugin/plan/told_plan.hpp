@@ -5,7 +5,7 @@
 // of the job's present run.
 #pragma once
 
-#include "slurmctld-plugin/slurm_compat.hpp"
+#include "slurmctld-plugin/release/release.hpp"
 #include "train/plan.hpp"
 
 namespace banyan::slurm {

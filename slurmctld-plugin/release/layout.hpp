@@ -5,7 +5,7 @@
 // the size of each object, and one that differs from ours has other fields.
 #pragma once
 
-#include "slurmctld-plugin/slurm_compat.hpp"
+#include "slurmctld-plugin/release/release.hpp"
 
 namespace banyan::slurm {
 

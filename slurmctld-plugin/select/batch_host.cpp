@@ -110,7 +110,8 @@ void end(job_record_t& job) {
     const bool again = job.details && job.details->requeue;
     if (is_under_way(job)) {
         if (again) begin_when_clean(job);  // before it ends: from then on it has a time of Slurm's
-        script_is_lost(job);
+        job.batch_flag = 1;  // Slurm counts up, and holds a job whose launch failed five times: this one ran
+        complete_lost(job, again);
     } else if (again && IS_JOB_FAILED(its)) {
         // The end of its script, which went with the node or with its step, came to slurmctld first.
         begin_when_clean(job);

@@ -6,7 +6,7 @@
 // The job ends there instead, as one without --no-kill does: requeued where it may be.
 #pragma once
 
-#include "slurmctld-plugin/slurm_compat.hpp"
+#include "slurmctld-plugin/release/release.hpp"
 
 namespace banyan::slurm {
 

@@ -2,7 +2,7 @@
 //
 // select/cons_tres_banyan: the C edge. Eight entry points of select/cons_tres are overridden, the rest is
 // left to it (forwards.cpp). Each override first is, and on any doubt falls back to, the inherited function.
-#include "slurmctld-plugin/slurm_compat.hpp"
+#include "slurmctld-plugin/release/release.hpp"
 //
 #include <optional>
 
@@ -16,12 +16,9 @@
 #include "slurmctld-plugin/plan/plan_builder.hpp"
 #include "slurmctld-plugin/release/layout.hpp"
 #include "slurmctld-plugin/select/batch_host.hpp"
+#include "slurmctld-plugin/select/exclusive_nodes.hpp"
 #include "slurmctld-plugin/select/het_options.hpp"
-#include "slurmctld-plugin/shrink/exclusive_nodes.hpp"
-#include "slurmctld-plugin/shrink/job_shrink.hpp"
-#include "slurmctld-plugin/step/step_end.hpp"
-#include "slurmctld-plugin/step/step_nodes.hpp"
-#include "slurmctld-plugin/step/step_order.hpp"
+#include "slurmctld-plugin/step/slots.hpp"
 #include "train/environment.hpp"
 
 using banyan::slurm::inherited_plugin;
@@ -76,27 +73,16 @@ BANYAN_EXPORT int fini() {
         });
 }
 
-BANYAN_EXPORT int select_p_job_init(List jobs) {
-    banyan::guarded(
-        "select_p_job_init", [] { return 0; },
-        [&] {
-            banyan::slurm::jobs_are_restored();
-            for (const auto* job : banyan::slurm::entries<job_record_t>(jobs)) (void)layout_fits(job);
-            return 0;
-        });
-    const auto* theirs = inherited_plugin();
-    return theirs ? theirs->job_init(jobs) : SLURM_ERROR;
-}
-
 BANYAN_EXPORT int select_p_job_test(job_record_t* job, bitstr_t* node_bitmap, uint32_t min_nodes,
                                     uint32_t max_nodes, uint32_t req_nodes, uint16_t mode,
-                                    List preemptee_candidates, List* preemptee_jobs,
-                                    bitstr_t* excluded_cores) {
+                                    banyan::slurm::list_ptr preemptee_candidates,
+                                    banyan::slurm::list_ptr* preemptee_jobs,
+                                    banyan::slurm::excluded_ptr excluded BANYAN_WILL_RUN_PARAMETER) {
     const auto* theirs = inherited_plugin();
     if (!theirs) return SLURM_ERROR;
     const auto ask_in = [&](std::uint16_t its_mode, bitstr_t* nodes) {
         return theirs->job_test(job, nodes, min_nodes, max_nodes, req_nodes, its_mode, preemptee_candidates,
-                                preemptee_jobs, excluded_cores);
+                                preemptee_jobs, excluded BANYAN_WILL_RUN_ARGUMENT);
     };
     const auto ask = [&](bitstr_t* nodes) { return ask_in(mode, nodes); };
     const auto ask_if_idle = [&](bitstr_t* nodes) { return ask_in(SELECT_MODE_TEST_ONLY, nodes); };
@@ -144,35 +130,6 @@ BANYAN_EXPORT int select_p_job_fini(job_record_t* job) {
     return theirs ? theirs->job_fini(job) : SLURM_SUCCESS;
 }
 
-BANYAN_EXPORT bitstr_t* select_p_step_pick_nodes(job_record_t* job, select_jobinfo_t* info,
-                                                 uint32_t node_count, bitstr_t** avail_nodes) {
-    const auto* theirs = inherited_plugin();
-    const auto pick = [&] {
-        return theirs ? theirs->step_pick_nodes(job, info, node_count, avail_nodes) : nullptr;
-    };
-    if (!job || !layout_fits(job) || !job->spank_job_env_size) return pick();
-    bitstr_t* const ours = banyan::guarded(
-        "select_p_step_pick_nodes", []() -> bitstr_t* { return nullptr; },
-        [&] {
-            banyan::slurm::end_broken_steps(*job);
-            return banyan::slurm::nodes_of_step(*job);
-        });
-    return ours ? ours : pick();
-}
-
-BANYAN_EXPORT int select_p_step_start(step_record_t* step) {
-    const auto* theirs = inherited_plugin();
-    const int rc = theirs ? theirs->step_start(step) : SLURM_SUCCESS;
-    if (step && layout_fits(step) && layout_fits(step->job_ptr) && step->job_ptr->spank_job_env_size)
-        banyan::guarded(
-            "select_p_step_start", [] { return 0; },
-            [&] {
-                banyan::slurm::order_step(*step);
-                return 0;
-            });
-    return rc;
-}
-
 BANYAN_EXPORT int select_p_job_resized(job_record_t* job, node_record_t* node) {
     const auto* theirs = inherited_plugin();
     if (!theirs) return SLURM_ERROR;
@@ -187,6 +144,7 @@ BANYAN_EXPORT int select_p_job_resized(job_record_t* job, node_record_t* node) {
             banyan::slurm::count_exclusive_job_down(*job, *node, *ctld);
         if (rc == SLURM_SUCCESS && job->spank_job_env_size) {
             banyan::slurm::forget_spare(*job, *node);
+            banyan::slurm::follow_nodes(*job);
             banyan::slurm::note_broken_steps(*job, *node);
             banyan::slurm::end_finished_steps(*job);
         }

@@ -4,7 +4,7 @@
 // minutes, unless the job has a time that is then still to come.
 #pragma once
 
-#include "slurmctld-plugin/slurm_compat.hpp"
+#include "slurmctld-plugin/release/release.hpp"
 
 namespace banyan::slurm {
 

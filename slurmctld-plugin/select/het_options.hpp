@@ -3,7 +3,7 @@
 // Heterogeneous jobs: one component trains, and the script that starts it may run on another.
 #pragma once
 
-#include "slurmctld-plugin/slurm_compat.hpp"
+#include "slurmctld-plugin/release/release.hpp"
 
 namespace banyan::slurm {
 

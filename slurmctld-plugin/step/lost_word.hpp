@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "slurmctld-plugin/slurm_compat.hpp"
+#include "slurmctld-plugin/release/release.hpp"
 
 namespace banyan::slurm {
 

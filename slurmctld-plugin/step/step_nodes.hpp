@@ -3,7 +3,7 @@
 // The nodes of a training step whose srun could not know them: it made the allocation itself.
 #pragma once
 
-#include "slurmctld-plugin/slurm_compat.hpp"
+#include "slurmctld-plugin/release/release.hpp"
 
 namespace banyan::slurm {
 

@@ -35,7 +35,7 @@ result<void> fits_on_a_node(const topo::request& asked) {
 
 result<void> fits_in_memory(const job_request& asked) {
     const auto* ctld = ctld_tables::get();
-    if (!asked.options.checkpoint || !ctld || !(slurm_conf.select_type_param & CR_MEMORY)) return {};
+    if (!asked.options.checkpoint || !ctld || !memory_is_counted()) return {};
     const auto most = ctld->most_memory_mib();
     const auto bytes = asked.options.checkpoint->bytes;  // bounded by the parser
     if (most <= 1 || bytes * asked.placement.ranks_per_node <= most << 20) return {};

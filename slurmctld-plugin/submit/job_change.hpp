@@ -4,7 +4,7 @@
 #pragma once
 
 #include "common/result.hpp"
-#include "slurmctld-plugin/slurm_compat.hpp"
+#include "slurmctld-plugin/release/release.hpp"
 
 namespace banyan::slurm {
 

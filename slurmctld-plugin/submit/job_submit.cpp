@@ -3,7 +3,7 @@
 // job_submit/banyan: refuses a training job whose numbers do not fit, at submission, with the reason and a
 // suggestion, and sets those that follow from the shape. The select plugin cannot: what it answers reaches
 // the user as "requested node configuration is not available".
-#include "slurmctld-plugin/slurm_compat.hpp"
+#include "slurmctld-plugin/release/release.hpp"
 //
 #include <algorithm>
 #include <string>
@@ -151,7 +151,7 @@ BANYAN_EXPORT int job_submit(job_desc_msg_t* job, uint32_t, char** err_msg) {
         });
 }
 
-BANYAN_EXPORT int job_modify(job_desc_msg_t* change, job_record_t* job, uint32_t) {
+BANYAN_EXPORT int job_modify(job_desc_msg_t* change, job_record_t* job, uint32_t BANYAN_WHY_PARAMETER) {
     return banyan::guarded(
         "job_modify", [] { return SLURM_SUCCESS; },
         [&]() -> int {
@@ -159,8 +159,10 @@ BANYAN_EXPORT int job_modify(job_desc_msg_t* change, job_record_t* job, uint32_t
             banyan::slurm::keep_admin_line(*change, *job);
             const auto fits = banyan::slurm::check_change(*change, *job);
             if (fits) return SLURM_SUCCESS;
-            // This release has no way to tell a user why.
-            banyan::slurm::log_info(fits.error().text());
+            if (char** const to_user = BANYAN_WHY_ARGUMENT)
+                *to_user = xstrdup(("banyan: " + fits.error().text()).c_str());
+            else
+                banyan::slurm::log_info(fits.error().text());
             return ESLURM_NOT_SUPPORTED;
         });
 }

@@ -149,6 +149,32 @@ TEST_CASE("the training step takes from the plan what it does not say", "[spank]
     CHECK(numbers_of_step(two, {}).value().nodelist == names{"n01", "n03"});
 }
 
+TEST_CASE("each node of the training keeps its slot, and others fill the gaps", "[spank]") {
+    auto j = job("tp=4", 2, {"n01", "n02", "n03"}, {"n02"});
+    CHECK(numbers_of_step(j, {}).value().order.empty());
+    j.order = {"n03", "n01"};
+    CHECK(numbers_of_step(j, {}).value().order == names{"n03", "n01"});
+    CHECK(numbers_of_step(j, {.exclude = {"n03"}}).value().order == names{"n02", "n01"});
+    CHECK(numbers_of_step(j, {.nodelist = {"n01", "n02"}}).value().order == names{"n02", "n01"});
+    // Nobody knows the nodes that Slurm will take.
+    CHECK(numbers_of_step(j, {.relative = true}).value().order.empty());
+    j.spares.clear();
+    CHECK(numbers_of_step(j, {}).value().order.empty());
+}
+
+TEST_CASE("each task has the node of its slot", "[spank]") {
+    CHECK(node_of_each_task(job("tp=4", 2, {}, {}).request, {"b", "a"}) == names{"b", "b", "a", "a"});
+    auto launchers = job("tp=4", 2, {}, {}).request;
+    launchers.launchers = true;
+    CHECK(node_of_each_task(launchers, {"b", "a"}) == names{"b", "a"});
+    // Ranks of a slot need not follow one another.
+    const auto apart = job("pp=2,tp=4", 2, {}, {}).request;
+    const auto tasks = node_of_each_task(apart, {"d", "c", "b", "a"});
+    const auto slots = topo::ranks_of_slots(apart);
+    for (std::size_t slot = 0; slot < slots.size(); ++slot)
+        for (const auto rank : slots[slot]) CHECK(tasks[rank] == names{"d", "c", "b", "a"}[slot]);
+}
+
 TEST_CASE("a helper step is none of our business", "[spank]") {
     const auto j = job("tp=4", 2, {"n01", "n02", "n03"}, {"n02"});
     for (const auto& words :

@@ -54,6 +54,7 @@ TEST_CASE("a summary says what a step needs to know of the plan", "[train]") {
     CHECK(s.nodes == 4);
     CHECK(s.ranks() == 8);
     CHECK(s.tasks() == 8);
+    CHECK(s.order == p.nodes);
     CHECK(s.spares == p.spares);  // in their order: the last is left out first
     CHECK(s.buddies == p.buddies);
     p.launchers = true;
@@ -62,25 +63,26 @@ TEST_CASE("a summary says what a step needs to know of the plan", "[train]") {
 
 TEST_CASE("buddies that do not fit are unknown, and leave room for the spares", "[train]") {
     auto p = example_plan();
-    p.shape = "dp=131072";
+    p.shape = "dp=262144";
     p.ranks_per_node = 16;
-    p.nodes.resize(8192);
-    p.buddies.resize(8192);
+    p.nodes.clear();
+    for (int i = 0; i < 16384; ++i) p.nodes.push_back("n" + std::to_string(10'000 + i));
+    p.buddies.resize(16384);
     // No two slots in turn have the same distance.
-    for (std::uint32_t slot = 0; slot < 8192; ++slot) p.buddies[slot] = 8191 - slot;
+    for (std::uint32_t slot = 0; slot < 16384; ++slot) p.buddies[slot] = 16383 - slot;
     const auto text = summary_text(p);
     CHECK(text.size() <= max_summary_text);
     const auto s = parse_summary(text).value();
     CHECK(s.buddies.empty());
     CHECK(s.spares == p.spares);
-    for (std::uint32_t slot = 0; slot < 8192; ++slot) p.buddies[slot] = (slot + 16) % 8192;
+    for (std::uint32_t slot = 0; slot < 16384; ++slot) p.buddies[slot] = (slot + 16) % 16384;
     CHECK(parse_summary(summary_text(p))->buddies == p.buddies);
 }
 
 TEST_CASE("spares that do not fit are unknown, and the rest is told", "[train]") {
     auto p = example_plan();
     p.spares.clear();
-    for (int i = 0; i < 4000; ++i) p.spares.push_back("node-" + std::to_string(i * 7919) + "-x");
+    for (int i = 0; i < 12000; ++i) p.spares.push_back("node-" + std::to_string(i * 7919) + "-x");
     const auto text = summary_text(p);
     CHECK(text.size() <= max_summary_text);
     CHECK(parse_summary(text)->spares.empty());

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "slurmctld-plugin/slurm_compat.hpp"
+#include "slurmctld-plugin/release/release.hpp"
 
 namespace banyan::slurm {
 
@@ -17,7 +17,7 @@ bool is_counted_by_node(const job_record_t& job);
 
 /// The request repeats by node what is allocated: slurmctld counts from it when it simulates the end of the
 /// job, and after a restart. `nodes`: how many the job has now.
-void follow_allocation(List requests, List allocation, std::size_t nodes);
+void follow_allocation(list_ptr requests, list_ptr allocation, std::size_t nodes);
 
 /// Slurm's rebuild_step_bitmaps() does no harm to this step of the job.
 bool rebuild_is_safe(const job_record_t& job, const step_record_t& step);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "slurmctld-plugin/shrink/job_gres.hpp"
+#include "slurmctld-plugin/release/v22_05/job_gres.hpp"
 
 #include <algorithm>
 
@@ -64,7 +64,7 @@ bool is_counted_by_node(const job_record_t& job) {
     return std::ranges::all_of(allocated, is_clear) && std::ranges::all_of(requested, is_allocated);
 }
 
-void follow_allocation(List requests, List allocation, std::size_t nodes) {
+void follow_allocation(list_ptr requests, list_ptr allocation, std::size_t nodes) {
     for (auto* request : entries<gres_state_t>(requests)) {
         auto& state = state_of(request);
         free_bitmaps(state.gres_bit_alloc, state.node_cnt);

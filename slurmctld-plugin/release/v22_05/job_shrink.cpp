@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "slurmctld-plugin/shrink/job_shrink.hpp"
-
 #include <algorithm>
 
 #include "slurmctld-plugin/containers.hpp"
-#include "slurmctld-plugin/shrink/job_gres.hpp"
+#include "slurmctld-plugin/release/release.hpp"
+#include "slurmctld-plugin/release/v22_05/job_gres.hpp"
 
 namespace banyan::slurm {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "slurmctld-plugin/step/step_end.hpp"
+#include "slurmctld-plugin/step/broken_steps.hpp"
 
 #include <algorithm>
 #include <ctime>
@@ -14,13 +14,6 @@
 
 namespace banyan::slurm {
 namespace {
-
-constexpr std::uint32_t killed = 9;  // what Slurm writes down for a node that is lost
-
-bool through(const step_record_t& step) {
-    return step.state == JOB_RUNNING && step.step_id.step_id < SLURM_MAX_NORMAL_STEP_ID &&
-           step.exit_node_bitmap && bit_clear_count(step.exit_node_bitmap) == 0;
-}
 
 bool runs(const step_record_t& step) {
     return step.state == JOB_RUNNING && step.step_id.step_id < SLURM_MAX_NORMAL_STEP_ID &&
@@ -50,17 +43,17 @@ std::optional<std::time_t> in_the_way_for(const job_record_t& job, const step_re
     return now - known->in_the_way_since;
 }
 
-/// The word that the step is through on all of its nodes, with which slurmctld does what follows the last.
-void say_it_is_through(const slurm_step_id_t& id, std::uint32_t nodes) {
+}  // namespace
+
+void say_it_is_through(const slurm_step_id_t& step, std::uint32_t nodes) {
+    constexpr std::uint32_t killed = 9;  // what Slurm writes down for a node that is lost
     step_complete_msg_t last{};
-    last.step_id = id;
+    last.step_id = step;
     last.range_last = nodes - 1;
     last.step_rc = killed;
     int left = 0;
     step_partial_comp(&last, 0, true, &left, nullptr);
 }
-
-}  // namespace
 
 void note_broken_steps(const job_record_t& job, const node_record_t& node) {
     constexpr std::size_t most = 1024;
@@ -89,26 +82,6 @@ void end_broken_steps(job_record_t& job) {
         log_job_once(job.job_id,
                      "a step that lost a node has not ended on the word of the others: it is over");
         say_it_is_through(id, nodes);
-    }
-}
-
-void end_finished_steps(job_record_t& job) {
-    const auto request = request_of(job);
-    if (!request || !*request || !job.step_list) return;
-    std::vector<slurm_step_id_t> ended;
-    const auto look = [](void* item, void* out) {
-        const auto& step = *static_cast<step_record_t*>(item);
-        if (through(step)) static_cast<std::vector<slurm_step_id_t>*>(out)->push_back(step.step_id);
-        return 0;
-    };
-    list_for_each(job.step_list, look, &ended);
-    for (const auto& id : ended) {
-        // The same word once more, with which slurmctld does what follows the last one.
-        step_complete_msg_t last{};
-        last.step_id = id;
-        last.step_rc = killed;
-        int left = 0;
-        step_partial_comp(&last, 0, true, &left, nullptr);
     }
 }
 
