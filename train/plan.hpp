@@ -32,8 +32,8 @@ struct plan_head {
     /// That may run the ranks of fewer data parallel groups, once others are lost; 0 = all that the shape
     /// needs.
     std::uint32_t min_nodes = 0;
-    /// banyan-run started the run's latest training step, and would start the next one. Without it nobody
-    /// does when a node is lost.
+    /// banyan-run started the training step that lost a node last, and starts the next one. Without it nobody
+    /// does.
     bool supervised = false;
 };
 

@@ -47,6 +47,7 @@ struct step_status {
     std::vector<std::string> nodes;
     std::uint32_t component = 0xfffffffe;  ///< of a heterogeneous step; Slurm's NO_VAL for any other
     std::int64_t start_time = 0;           ///< epoch seconds
+    bool starts_again = false;             ///< whoever started it starts the next one, too
 };
 
 /// What a node says about the processes of a step. no_answer: its slurmd takes the question, and says nothing

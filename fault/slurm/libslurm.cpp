@@ -17,6 +17,7 @@
 #include "fault/slurm/step_ranks.hpp"
 #include "train/slurm/job_words.hpp"
 #include "train/slurm/plan_query.hpp"
+#include "train/supervised.hpp"
 
 namespace banyan::fault {
 namespace {
@@ -170,8 +171,8 @@ class slurm_cluster final : public cluster {
                 continue;
             auto names = expand_hostlist(text_of(step.nodes));
             if (names)
-                out.push_back(
-                    {step.step_id.step_id, std::move(*names), step.step_id.step_het_comp, step.start_time});
+                out.push_back({step.step_id.step_id, std::move(*names), step.step_id.step_het_comp,
+                               step.start_time, train::starts_again(text_of(step.submit_line))});
         }
         return out;
     }
@@ -192,7 +193,10 @@ class slurm_cluster final : public cluster {
     result<bool> starts_again(const job_status& job) override {
         BANYAN_CHECK(ready());
         BANYAN_TRY(const auto plan, train::query_plan(job.id, job.restarts));
-        return !plan || plan->supervised;
+        if (!plan || plan->supervised) return true;
+        // The plan says so once a node has left the job.
+        BANYAN_TRY(const auto running, steps(job.id));
+        return std::ranges::any_of(running, &step_status::starts_again);
     }
 
     result<node_ranks> ranks_on(const job_status& job, const std::string& node) override {

@@ -14,9 +14,11 @@
 #include "slurmctld-plugin/job_request.hpp"
 #include "slurmctld-plugin/notice.hpp"
 #include "slurmctld-plugin/plan/job_plan.hpp"
+#include "slurmctld-plugin/plan/plan_builder.hpp"
 #include "slurmctld-plugin/release/layout.hpp"
 #include "slurmctld-plugin/select/early_start.hpp"
 #include "slurmctld-plugin/step/lost_word.hpp"
+#include "train/supervised.hpp"
 
 namespace banyan::slurm {
 namespace {
@@ -68,7 +70,16 @@ bool ends_the_training(const job_record_t& job, const std::string& node) {
         std::ranges::find(plan->nodes, node) == plan->nodes.end())
         return false;
     if (job.next_step_id == 0) return job.node_cnt < (plan->min_nodes ? plan->min_nodes : plan->nodes.size());
-    return has_a_step_on(job, node);
+    return std::ranges::any_of(training_steps(job), [&](const auto* step) { return was_on(*step, node); });
+}
+
+/// Who started the step that loses a node starts the next one, too. Noted for the time when none runs.
+void note_who_starts_again(job_record_t& job) {
+    const auto steps = training_steps(job);
+    if (steps.empty()) return;
+    note_supervised(job, std::ranges::any_of(steps, [](const auto* step) {
+                        return train::starts_again(step->submit_line ? step->submit_line : "");
+                    }));
 }
 
 void note_the_loss(const job_record_t& job, const std::string& node) {
@@ -121,14 +132,17 @@ void end(job_record_t& job) {
 
 }  // namespace
 
-void node_leaves(const job_record_t& job, const node_record_t& node) noexcept {
+void node_leaves(job_record_t& job, const node_record_t& node) noexcept {
     guarded(
         "node_leaves", [] { return 0; },
         [&] {
             const auto* its = &node;
             if (!layout_fits(its) || !IS_NODE_DOWN(its) || !is_training(job)) return 0;
             speak_for_lost(job);
-            if (may_lose_nodes(job)) note_the_loss(job, node.name);
+            if (may_lose_nodes(job)) {
+                note_who_starts_again(job);
+                note_the_loss(job, node.name);
+            }
             if (!lost_jobs().empty()) ring();
             return 0;
         });

@@ -12,7 +12,7 @@ namespace banyan::slurm {
 
 /// For job_resized, before cons_tres: `node` has just left the job. Where it is DOWN, and the job cannot do
 /// without it, the bell is rung: in the middle of a job's shrinking it cannot be ended.
-void node_leaves(const job_record_t& job, const node_record_t& node) noexcept;
+void node_leaves(job_record_t& job, const node_record_t& node) noexcept;
 
 /// For reconfigure, with which slurmctld ends the reading of its state: a node may have left a job in the
 /// last moment of the slurmctld before. Any lock to read jobs.

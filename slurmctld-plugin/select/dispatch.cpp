@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// select/cons_tres_banyan: the C edge. A few entry points of select/cons_tres are overridden, the rest is left
-// to it (forwards.cpp). Each override first is, and on any doubt falls back to, the inherited function.
+// select/cons_tres_banyan: the C edge. A few entry points of select/cons_tres are overridden, the rest is
+// left to it (forwards.cpp). Each override first is, and on any doubt falls back to, the inherited function.
 #include "slurmctld-plugin/release/release.hpp"
 //
 #include <optional>

@@ -61,11 +61,16 @@ void speak_for(const slurm_step_id_t& step, const std::vector<std::string>& node
 
 }  // namespace
 
-bool has_a_step_on(const job_record_t& job, const std::string& node) {
-    return std::ranges::any_of(entries<step_record_t>(job.step_list), [&](const auto* step) {
-        return step->state == JOB_RUNNING && is_normal(*step) &&
-               std::ranges::count(nodes_of(*step), node) != 0;
-    });
+std::vector<const step_record_t*> training_steps(const job_record_t& job) {
+    std::vector<const step_record_t*> out;
+    for (const auto* step : entries<step_record_t>(job.step_list))
+        if (step->state == JOB_RUNNING && is_normal(*step) && !(step->flags & SSF_OVERLAP_FORCE))
+            out.push_back(step);
+    return out;
+}
+
+bool was_on(const step_record_t& step, const std::string& node) {
+    return std::ranges::count(nodes_of(step), node) != 0;
 }
 
 void speak_for_lost(const job_record_t& job) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "slurmctld-plugin/release/release.hpp"
 
@@ -15,7 +16,9 @@ namespace banyan::slurm {
 /// again, and a node that lives says it, too: it counts once. Under the read lock of nodes.
 void speak_for_lost(const job_record_t& job);
 
-/// A step that runs was laid out over the node, whether the job still has it or not.
-bool has_a_step_on(const job_record_t& job, const std::string& node);
+/// The steps that run and may be the training: what says --overlap runs beside it.
+std::vector<const step_record_t*> training_steps(const job_record_t& job);
+/// The step was laid out over the node, whether the job still has it or not.
+bool was_on(const step_record_t& step, const std::string& node);
 
 }  // namespace banyan::slurm

@@ -6,10 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "slurmctld-plugin/plan/plan_builder.hpp"
 #include "slurmctld-plugin/step/slots.hpp"
 #include "train/step_numbers.hpp"
-#include "train/supervised.hpp"
 
 namespace banyan::slurm {
 namespace {
@@ -34,11 +32,12 @@ void name_order(slurm_step_layout_t& layout) {
         layout.task_dist = (layout.task_dist & SLURM_DIST_STATE_FLAGS) | SLURM_DIST_PLANE;
 }
 
-/// `nodes`: those of the layout, in its order; `node_of_slot` has the same.
+/// `nodes`: those of the layout, in its order. As it was where `node_of_slot` lacks one of them.
 void give_ranks(slurm_step_layout_t& layout, const topo::request& request, bool launchers,
                 const std::vector<std::string>& nodes, const std::vector<std::string>& node_of_slot) {
     std::unordered_map<std::string_view, std::size_t> slot_of;
     for (std::size_t slot = 0; slot < node_of_slot.size(); ++slot) slot_of[node_of_slot[slot]] = slot;
+    if (!std::ranges::all_of(nodes, [&](const auto& node) { return slot_of.contains(node); })) return;
     const auto tasks = train::tasks_of_slots(request, launchers);
     for (std::size_t i = 0; i < nodes.size(); ++i)
         std::ranges::copy(tasks[slot_of.at(nodes[i])], layout.tids[i]);
@@ -49,33 +48,24 @@ bool even(const slurm_step_layout_t& layout, std::uint32_t per_node) {
     return std::all_of(layout.tasks, layout.tasks + layout.node_cnt, [&](auto n) { return n == per_node; });
 }
 
-/// False: the step is not the training.
-bool order_ranks(step_record_t& step) {
+}  // namespace
+
+void order_step(step_record_t& step) {
     auto* layout = step.step_layout;
-    if (!layout || !layout->tids || !step.job_ptr || step.step_id.step_id >= SLURM_MAX_NORMAL_STEP_ID)
-        return false;
+    if (!layout || !layout->tids || !step.job_ptr || step.step_id.step_id >= SLURM_MAX_NORMAL_STEP_ID) return;
     // A debugger's step beside the training, whatever its size; a part of a step.
-    if ((step.flags & SSF_OVERLAP_FORCE) || step.step_id.step_het_comp != NO_VAL) return false;
+    if ((step.flags & SSF_OVERLAP_FORCE) || step.step_id.step_het_comp != NO_VAL) return;
     auto& job = *step.job_ptr;
     const auto asked = request_of(job);
-    if (!asked || !*asked) return false;
+    if (!asked || !*asked) return;
     const auto request = request_now(job, **asked);
     const bool launchers = request.launchers && layout->task_cnt == request.nodes;
     if ((!launchers && layout->task_cnt != request.dims.ranks()) || layout->node_cnt != request.nodes ||
         !even(*layout, launchers ? 1 : request.ranks_per_node))
-        return false;
+        return;
     const auto names = names_of(*layout);
-    if (names.size() != layout->node_cnt) return false;
-    const auto slots = settle_slots(job, **asked, request, names);
-    if (slots.size() == names.size()) give_ranks(*layout, request, launchers, names, slots);
-    return true;
-}
-
-}  // namespace
-
-void order_step(step_record_t& step) {
-    if (order_ranks(step))
-        note_supervised(*step.job_ptr, train::starts_again(step.submit_line ? step.submit_line : ""));
+    if (names.size() != layout->node_cnt) return;
+    give_ranks(*layout, request, launchers, names, settle_slots(job, **asked, request, names));
 }
 
 }  // namespace banyan::slurm
