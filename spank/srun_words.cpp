@@ -69,6 +69,11 @@ void prepare_srun() {
         ::unsetenv(of_component("SLURM_NTASKS_PER_NODE", i).c_str());
         ::unsetenv(("SLURM_NTASKS_PER_NODE_PACK_GROUP_" + std::to_string(i)).c_str());  // its old name
     }
+    // In the script of a heterogeneous job the number of its first component, which has it under its own
+    // name, too, and since 23.11 every component's srun heeds it.
+    if (trains_somewhere() && !variable("SLURM_HET_SIZE").empty())
+        for (const char* name : {"SLURM_NTASKS", "SLURM_NPROCS"})
+            if (variable(name) == variable(of_component(name, 0).c_str())) ::unsetenv(name);
     if (!was_inherited(train::parallel) || variable("SLURM_NTASKS").empty()) return;
     ::unsetenv("SLURM_NTASKS_PER_NODE");
     // sbatch counted the tasks of one node, since -N was left to us.

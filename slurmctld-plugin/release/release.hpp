@@ -14,12 +14,12 @@
 //   complete_lost                  the job lost its node, and is requeued or ends: Slurm's job_complete
 //   requeue_ended                  as `scontrol requeue` does with a job that has ended, or is about to
 //   starts_again_by_itself         Slurm starts a requeued job at once: --requeue=expedite
-//   shrink_job, end_finished_steps what Slurm forgets of a job that loses a node, or nothing
+//   steps_follow_a_shrinking_job, end_finished_steps, note_broken_steps
+//                                  what Slurm forgets of the steps of a job that loses a node
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <string_view>
 
 #include "config.h"

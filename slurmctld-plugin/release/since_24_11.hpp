@@ -44,8 +44,10 @@ using list_iterator_ptr = list_itr_t*;
 using hostlist_ptr = hostlist_t*;
 using excluded_ptr = resv_exc_t*;
 
-/// slurmctld itself lets the steps follow a job that loses a node; a second time would read past its arrays.
-inline int shrink_job(job_record_t&, const std::function<int()>& resize) { return resize(); }
+/// slurmctld calls rebuild_step_bitmaps() for a job that loses a node; a second call would read past arrays.
+constexpr bool steps_follow_a_shrinking_job = true;
+
+/// slurmctld ends them itself.
 inline void end_finished_steps(job_record_t&) {}
 
 }  // namespace banyan::slurm

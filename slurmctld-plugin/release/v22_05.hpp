@@ -57,9 +57,8 @@ inline bool loads_one_select_plugin(std::string_view program) {
     return program == "slurmd" || program == "slurmstepd";
 }
 
-/// `resize` is the inherited select_p_job_resized of `job` with one node less. The request and the running
-/// steps of the job follow it, which this release leaves as they were.
-int shrink_job(job_record_t& job, const std::function<int()>& resize);
+/// slurmctld does not call rebuild_step_bitmaps() for a job that loses a node.
+constexpr bool steps_follow_a_shrinking_job = false;
 
 /// Ends the steps of a training job that are through on all of their nodes. Slurm ends a step when the last
 /// of its nodes says that it is through; where that last node is lost instead, this release looks no

@@ -16,8 +16,9 @@
 #include "slurmctld-plugin/plan/plan_builder.hpp"
 #include "slurmctld-plugin/release/layout.hpp"
 #include "slurmctld-plugin/select/batch_host.hpp"
-#include "slurmctld-plugin/select/exclusive_nodes.hpp"
 #include "slurmctld-plugin/select/het_options.hpp"
+#include "slurmctld-plugin/shrink/exclusive_nodes.hpp"
+#include "slurmctld-plugin/shrink/job_shrink.hpp"
 #include "slurmctld-plugin/step/slots.hpp"
 #include "train/environment.hpp"
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "slurmctld-plugin/shrink/job_shrink.hpp"
+
 #include <algorithm>
 
 #include "slurmctld-plugin/containers.hpp"
-#include "slurmctld-plugin/release/release.hpp"
-#include "slurmctld-plugin/release/v22_05/job_gres.hpp"
+#include "slurmctld-plugin/shrink/job_gres.hpp"
 
 namespace banyan::slurm {
 namespace {
@@ -35,7 +36,7 @@ int shrink_job(job_record_t& job, const std::function<int()>& resize) {
     if (is_counted_by_node(job)) follow_allocation(job.gres_list_req, job.gres_list_alloc, kept.size());
     if (safe) {
         reorder_step_counts(job, kept);
-        rebuild_step_bitmaps(&job, before.get());
+        if (!steps_follow_a_shrinking_job) rebuild_step_bitmaps(&job, before.get());
     }
     return rc;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "slurmctld-plugin/select/exclusive_nodes.hpp"
+#include "slurmctld-plugin/shrink/exclusive_nodes.hpp"
 
 namespace banyan::slurm {
 

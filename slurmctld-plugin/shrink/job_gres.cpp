@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "slurmctld-plugin/release/v22_05/job_gres.hpp"
+#include "slurmctld-plugin/shrink/job_gres.hpp"
 
 #include <algorithm>
 
@@ -37,6 +37,14 @@ bool asks_for(const gres_state_t* request, const gres_state_t* allocated) {
            (!typed(state_of(request)) || state_of(request).type_id == state_of(allocated).type_id);
 }
 
+/// What the job asks for on each node. Since 23.11 a job of whole nodes also asks without a type for what it
+/// asks for with one, in an entry that counts no nodes.
+std::vector<gres_state_t*> requests_by_node(list_ptr requests) {
+    auto out = entries<gres_state_t>(requests);
+    std::erase_if(out, [](const auto* request) { return state_of(request).node_cnt == 0; });
+    return out;
+}
+
 /// Two entries of allocations are of one GRES and type.
 bool same_kind(const gres_state_t* a, const gres_state_t* b) {
     return a->plugin_id == b->plugin_id && typed(state_of(a)) == typed(state_of(b)) &&
@@ -50,7 +58,7 @@ bool lives(const step_record_t& step) { return step.state >= JOB_RUNNING; }
 
 bool is_counted_by_node(const job_record_t& job) {
     const auto allocated = entries<gres_state_t>(job.gres_list_alloc);
-    const auto requested = entries<gres_state_t>(job.gres_list_req);
+    const auto requested = requests_by_node(job.gres_list_req);
     const auto is_clear = [&](const gres_state_t* entry) {
         const auto& state = state_of(entry);
         return !gres_id_shared(entry->config_flags) && state.total_gres != NO_CONSUME_VAL64 &&
@@ -65,7 +73,7 @@ bool is_counted_by_node(const job_record_t& job) {
 }
 
 void follow_allocation(list_ptr requests, list_ptr allocation, std::size_t nodes) {
-    for (auto* request : entries<gres_state_t>(requests)) {
+    for (auto* request : requests_by_node(requests)) {
         auto& state = state_of(request);
         free_bitmaps(state.gres_bit_alloc, state.node_cnt);
         free_bitmaps(state.gres_bit_step_alloc, state.node_cnt);
