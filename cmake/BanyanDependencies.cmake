@@ -21,26 +21,6 @@ find_library(MUNGE_LIBRARY munge REQUIRED)
 add_library(banyan_munge INTERFACE)
 target_link_libraries(banyan_munge INTERFACE ${MUNGE_LIBRARY})
 
-# Slurm. The select plugin needs the internal headers of exactly the release it will run under: scripts/setup puts a configured
-# source tree there. Without it the rest of banyan builds all the same.
-set(BANYAN_SLURM_SOURCE "${CMAKE_SOURCE_DIR}/build/deps/slurm" CACHE PATH "Configured Slurm source tree of the installed release")
-find_library(SLURM_LIBRARY slurm)
-if(EXISTS ${BANYAN_SLURM_SOURCE}/config.h AND SLURM_LIBRARY)
-  set(BANYAN_SLURM ON)
-  file(STRINGS ${BANYAN_SLURM_SOURCE}/META slurm_version REGEX "^  Version:")
-  string(REGEX REPLACE ".*Version:[ \t]*" "" BANYAN_SLURM_VERSION "${slurm_version}")
-else()
-  set(BANYAN_SLURM OFF)
-endif()
-# As --version says it.
-if(BANYAN_SLURM_VERSION)
-  set(BANYAN_VERSION_TEXT "${PROJECT_VERSION} (Slurm ${BANYAN_SLURM_VERSION})")
-else()
-  set(BANYAN_VERSION_TEXT "${PROJECT_VERSION} (without Slurm)")
-endif()
-find_path(SLURM_PLUGIN_DIR select_cons_tres.so
-  PATHS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/slurm-wlm /usr/lib64/slurm /usr/lib/slurm NO_DEFAULT_PATH)
-
 # NCCL's header at build time, its library by dlopen at run time: banyan-sweep's all-reduce. It may come from the PyPI package
 # nvidia-nccl-cu13: pip install it, or unpack its nvidia/nccl somewhere.
 set(BANYAN_NCCL "" CACHE PATH "Folder with include/nccl.h")

@@ -100,7 +100,8 @@ class NotSwitchedOn(unittest.TestCase):
         cluster = Cluster(nodes=2, options=("--select", "cons_tres", "--without", "spank,submit,snapshot,fault"))
         self.addCleanup(cluster.remove)
         cluster.up()
-        self.assertEqual(cluster.out("bash", "-c", "cd /usr/lib*/*/slurm-wlm && ls select_cons_tres*.so"), "select_cons_tres.so")
+        folder = cluster.out("bash", "-c", "scontrol show config | sed -n 's/^PluginDir *= //p'")
+        self.assertEqual(cluster.out("bash", "-c", f"cd {folder} && ls select_cons_tres*.so"), "select_cons_tres.so")
         self.assertEqual(sorted(cluster.out("srun", "-N2", "hostname").split()), ["n01", "n02"])
 
 

@@ -15,6 +15,7 @@ from . import ClusterError
 PREFIX = "/usr"
 FOLDERS = ("bin", "libexec/banyan")
 LOCK = "in-use"  # shared by each cluster that runs on the tree
+SLURM = "slurm"  # a link to the root of another Slurm, where the build was made for one
 
 
 class Tree:
@@ -26,6 +27,17 @@ class Tree:
     @property
     def usr(self):
         return self.root / PREFIX[1:]
+
+    @property
+    def slurm(self):
+        """The root of the Slurm that the build was made for: of this system, or of a tree that CMake was given."""
+        link = self.root / SLURM
+        if not link.is_symlink():
+            return Path("/")
+        if not (link / "usr/sbin/slurmctld").exists():
+            raise ClusterError(f"the build was made for the Slurm in {link.readlink()}, where there is no usr/sbin/slurmctld: install it there "
+                               "again, or take another build")
+        return link.readlink()
 
     def program(self, name):
         """The program's file in the tree, or None. On a cluster it is /usr/bin/NAME or /usr/libexec/banyan/NAME."""
@@ -79,6 +91,8 @@ def install(build, root):
             raise ClusterError(f"{build} cannot be installed, as a cluster needs it: {wrong}\n"
                                "scripts/build builds what is missing; --build names another build")
         (fresh / LOCK).touch()
+        if slurm := slurm_of(build):
+            (fresh / SLURM).symlink_to(slurm)
         fresh.rename(root)
     except OSError as error:
         raise ClusterError(f"{build} cannot be installed below {root.parent}: {error}")
@@ -104,8 +118,9 @@ def remove_others(trees, root):
 def fingerprint(build):
     """Changes with every rule of the installation, and with every file that one names; and with who installs, since the daemons start
     no program that belongs to somebody else."""
-    seen = hashlib.sha256(f"{os.geteuid()}\n".encode())
-    ours = [build.resolve(), *source_of(build)]
+    seen = hashlib.sha256(f"{os.geteuid()}\n{slurm_of(build)}\n".encode())
+    source = cached(build, "CMAKE_HOME_DIRECTORY")
+    ours = [build.resolve(), *([Path(source)] if source else [])]
     pending, known = [build / "cmake_install.cmake"], set()
     while pending:
         script = pending.pop()
@@ -132,9 +147,15 @@ def add(seen, file):
         seen.update(f"{file} missing\n".encode())
 
 
-def source_of(build):
+def slurm_of(build):
+    """The tree of Slurm that CMake was given, "" for this system's."""
+    return cached(build, "BANYAN_SLURM_TREE")
+
+
+def cached(build, name):
+    """A variable of the build's configuration, "" where it has none."""
     try:
-        found = re.search(r"^CMAKE_HOME_DIRECTORY:INTERNAL=(.+)$", (build / "CMakeCache.txt").read_text(), re.M)
+        found = re.search(rf"^{name}:[A-Z]+=(.+)$", (build / "CMakeCache.txt").read_text(), re.M)
     except OSError:
         found = None
-    return [Path(found.group(1))] if found else []
+    return found.group(1) if found else ""

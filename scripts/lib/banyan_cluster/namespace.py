@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The mount namespace that a cluster lives in. There /usr has banyan installed in it, its plugins in Slurm's own directory, and
-/etc/hosts knows the cluster's hosts; the host itself sees nothing of it. A process of ours holds it, the other parts live in it, and
-every later command joins it. With its last process it is gone, and its mounts with it."""
+"""The mount namespace that a cluster lives in. There /usr has banyan installed in it, its plugins in Slurm's own directory, and the
+Slurm that the build was made for where that is another than the host's; /etc/hosts knows the cluster's hosts. The host itself sees nothing
+of it. A process of ours holds it, the other parts live in it, and every later command joins it. With its last process it is gone, and its
+mounts with it."""
 
 import ctypes
 import os
 import subprocess
+from pathlib import Path
 
-from . import ClusterError
+from . import ClusterError, installed
 from .installed import LOCK
 
 PART = "namespace"
@@ -36,8 +38,11 @@ exec -a banyan-cluster-namespace sleep infinity
 
 
 def layers(layout):
-    """What /usr is made of: what this cluster leaves out, what is installed, what the host has, and names that come first."""
-    return [str(layout.path("left-out", "usr")), str(layout.installed.usr), "/usr", str(layout.path("first", "usr"))]
+    """What /usr is made of: what this cluster leaves out, what is installed, Slurm, names that come first. Below a Slurm of another tree is
+    what this system has, without what is in the way of that Slurm."""
+    slurm = layout.installed.slurm / "usr"
+    parts = [layout.path("left-out", "usr"), layout.installed.usr, slurm, layout.path("first", "usr")]
+    return [str(part) for part in (parts if slurm == Path("/usr") else [*parts, layout.path("in-the-way", "usr"), "/usr"])]
 
 
 def start(layout):
@@ -46,6 +51,7 @@ def start(layout):
     if os.geteuid() != 0:
         raise ClusterError("root is needed: Slurm's daemons start the tasks of any user, and the cluster has mounts of its own")
     leave_out(layout)
+    clear_the_way(layout)
     name_first(layout)
     ready = layout.path("run", "mounted")
     ready.unlink(missing_ok=True)
@@ -66,10 +72,24 @@ def start(layout):
 
 def leave_out(layout):
     """A layer that hides what this cluster does without: slurmctld loads every select plugin that it finds."""
-    folder = layout.path("left-out", "usr")
-    folder.mkdir(parents=True, exist_ok=True)
-    for place in filter(None, map(layout.installed.plugin, layout.left_out())):
-        hidden = layout.path("left-out", place[1:])
+    hide(layout, "left-out", filter(None, map(layout.installed.plugin, layout.left_out())))
+
+
+def clear_the_way(layout):
+    """A layer that hides this system's plugins where another tree has a Slurm of another release with a folder of the same name."""
+    slurm = layout.installed.slurm
+    if slurm == Path("/"):
+        return
+    plugin = installed.Tree(slurm).plugin("select_cons_tres.so")
+    if plugin is None:
+        raise ClusterError(f"{slurm} has no select_cons_tres.so below usr/lib: install Slurm there again, or take another build")
+    hide(layout, "in-the-way", [os.path.dirname(plugin)])
+
+
+def hide(layout, layer, places):
+    layout.path(layer, "usr").mkdir(parents=True, exist_ok=True)
+    for place in places:
+        hidden = layout.path(layer, place[1:])
         hidden.parent.mkdir(parents=True, exist_ok=True)
         hidden.unlink(missing_ok=True)
         os.mknod(hidden, 0o020000, os.makedev(0, 0))  # how an overlay is told that a file is not there
