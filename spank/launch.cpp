@@ -26,6 +26,7 @@
 #include "common/file.hpp"
 #include "common/text.hpp"
 #include "common/wire.hpp"
+#include "spank/outside_job.hpp"
 
 namespace banyan::spank {
 namespace {
@@ -120,26 +121,6 @@ std::string reason_in(const std::string& words) {
 }
 
 }  // namespace
-
-std::vector<std::string> cgroups_outside_job(std::string_view self) {
-    // "4:memory:/slurm/uid_0/job_7/step_0", or "0::/system.slice/slurmstepd.scope/job_7/step_0/slurm".
-    std::vector<std::string> out;
-    while (!self.empty()) {
-        const auto line = self.substr(0, self.find('\n'));
-        self.remove_prefix(std::min(line.size() + 1, self.size()));
-        const auto controllers = line.find(':'), path = line.find(":/");
-        const auto job = line.find("/job_");
-        if (path == line.npos || path <= controllers || job == line.npos || job < path) continue;
-        const auto user = line.find("/uid_");
-        const auto slurm = line.substr(path + 1, std::min(job, user) - path - 1);
-        if (path == controllers + 1)  // no controllers: version 2, where Slurm keeps what is no job's beside
-            out.push_back(fmt::format("/sys/fs/cgroup{}/system/cgroup.procs", slurm));
-        else
-            out.push_back(fmt::format("/sys/fs/cgroup/{}{}/cgroup.procs",
-                                      line.substr(controllers + 1, path - controllers - 1), slurm));
-    }
-    return out;
-}
 
 std::string config_of(const settings& s) {
     return s.config.empty() ? installed_config_path().string() : s.config;

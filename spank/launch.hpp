@@ -35,10 +35,6 @@ result<daemon_paths> find_daemon(const settings& s, const std::string& node);
 /// Somebody listens on its socket.
 bool daemon_answers(const daemon_paths& paths);
 
-/// Where a process that is to outlive a step writes itself, so that it is none of the step's: a file for each
-/// cgroup of a job that `self` names, which is what /proc/self/cgroup has. None outside of jobs.
-std::vector<std::string> cgroups_outside_job(std::string_view self);
-
 /// Opens `request` at this node's daemon and returns its answer once the session's memory is ready. Where no
 /// daemon answers one is started, outside the job, bound to `address`. A daemon that leaves in this very
 /// moment, since the job before was its last, is followed by a new one. Gives up after `timeout`, and at once

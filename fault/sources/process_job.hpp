@@ -22,8 +22,15 @@ struct process_job {
 /// is gone, or that no slurmstepd began.
 std::optional<process_job> job_of_process(const std::filesystem::path& root, std::uint32_t pid);
 
-/// The text of /proc/PID/cgroup: ".../slurm/uid_1000/job_42/step_0/task_0" or
-/// "/system.slice/slurmstepd.scope/job_42/step_0/user/task_0".
-std::optional<std::uint32_t> job_in_cgroup(std::string_view text);
+/// What slurmstepd's groups say of a job: its number, or else, where the group has a SLUID, the group of the
+/// step, whose slurmstepd knows the number.
+struct job_group {
+    std::uint32_t job = 0;
+    std::string_view step;  ///< into what was read: "/system.slice/slurmstepd.scope/sEKNKTV3WPV500/step_0"
+};
+
+/// The text of /proc/PID/cgroup: ".../slurm/uid_1000/job_42/step_0/task_0",
+/// "/system.slice/slurmstepd.scope/job_42/step_0/user/task_0", or the latter with a SLUID for job_42.
+std::optional<job_group> job_in_cgroup(std::string_view text);
 
 }  // namespace banyan::fault

@@ -25,6 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto look = fault::read_sminfo(said);
     fuzz::must(look.words.size() <= 4096 &&
                (look.answer != fault::manager_look::said::unknown || look.who.guid == 0));
-    fuzz::must(fault::job_in_cgroup(said.text).value_or(1) != 0);
+    const auto group = fault::job_in_cgroup(said.text);
+    fuzz::must(!group || (group->job == 0) == group->step.starts_with('/'));
     return 0;
 }

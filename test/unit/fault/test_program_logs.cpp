@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The logs of programs: UFM, the fabric manager, NCCL. And whose job a process is, by its cgroup.
+// The logs of programs: UFM, the fabric manager, NCCL.
 #include <catch2/catch.hpp>
 
-#include "fault/sources/process_job.hpp"
 #include "fault/sources/program_logs.hpp"
 #include "fault/sources/ufm_log.hpp"
 
@@ -100,24 +99,6 @@ TEST_CASE("NCCL's warnings in the forms of its releases", "[fault]") {
     CHECK(found->hca.empty());
     CHECK_FALSE(nccl_line("gpu7:1:2 [0] NCCL INFO Connected NVLS tree"));
     CHECK_FALSE(nccl_line("step 3: gpu7:1:2 [0] NCCL WARN Cuda failure 'x'"));
-}
-
-TEST_CASE("a process's job is what slurmstepd made of it", "[fault]") {
-    CHECK(job_in_cgroup("0::/system.slice/slurmstepd.scope/job_42/step_0/user/task_0\n") == 42u);
-    CHECK(job_in_cgroup("0::/system.slice/n07_slurmstepd.scope/job_42/step_batch\n") == 42u);
-    CHECK(job_in_cgroup("12:pids:/\n4:memory:/slurm/uid_1000/job_77/step_0/task_0\n0::/\n") == 77u);
-    CHECK(job_in_cgroup("4:memory:/slurm_n07/uid_1000/job_77/step_0\n") == 77u);
-    // Groups that a user made for himself.
-    for (const char* own :
-         {"0::/user.slice/user-1000.slice/user@1000.service/slurmstepd.scope/job_99/step_0\n",
-          "0::/user.slice/user-1000.slice/slurm/uid_0/job_99\n", "0::/system.slice/cron.service/job_99\n",
-          "0::/job_99\n", "0::/system.slice/slurmstepd.scope/system\n", "0::/slurm/job_99\n",
-          "0::/system.slice/slurmstepd.scope/job_x\n", "0::/system.slice/slurmstepd.scope/job_0\n", "job_99",
-          ""})
-        CHECK_FALSE(job_in_cgroup(own));
-    // Below his own job's he may call them what he likes.
-    CHECK(job_in_cgroup("0::/system.slice/slurmstepd.scope/job_42/step_0/user/slurmstepd.scope/job_99\n") ==
-          42u);
 }
 
 }  // namespace test_program_logs

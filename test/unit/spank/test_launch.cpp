@@ -25,6 +25,7 @@
 #include "common/file.hpp"
 #include "spank/launch.hpp"
 #include "spank/note.hpp"
+#include "spank/outside_job.hpp"
 
 namespace test_launch {
 
@@ -168,11 +169,15 @@ TEST_CASE("a daemon that a step starts is none of the step's", "[launch]") {
     CHECK(spank::cgroups_outside_job("0::/system.slice/slurmstepd.scope/job_7/step_0/slurm\n") ==
           list{"/sys/fs/cgroup/system.slice/slurmstepd.scope/system/cgroup.procs"});
     CHECK(spank::cgroups_outside_job(
+              "0::/system.slice/n1_slurmstepd.scope/sEKNKTV3WPV500/step_batch/user/job_7\n") ==
+          list{"/sys/fs/cgroup/system.slice/n1_slurmstepd.scope/system/cgroup.procs"});
+    CHECK(spank::cgroups_outside_job(
               "9:memory:/slurm/uid_0/job_7/step_0\n5:cpu,cpuacct:/system.slice/slurmd.service\n"
               "4:freezer:/slurm_n01/uid_0/job_7/step_0\n1:name=systemd:/system.slice/slurmd.service\n") ==
           list{"/sys/fs/cgroup/memory/slurm/cgroup.procs", "/sys/fs/cgroup/freezer/slurm_n01/cgroup.procs"});
     for (const auto* outside :
-         {"", "0::/system.slice/slurmd.service\n", "0::/\n", "job_7", "::", "0:/job_7/:", "\n\n"})
+         {"", "0::/system.slice/slurmd.service\n", "0::/\n", "job_7", "::", "0:/job_7/:", "\n\n",
+          "0::/x/step_0\n", "0::/step_0\n", "0::/sEKNKTV3WPV500\n", "0::/a/sEKNKTV3WPV5oo/step_0\n"})
         CHECK(spank::cgroups_outside_job(outside).empty());
 }
 
