@@ -81,6 +81,18 @@ class Cluster:
     def out(self, *words, **options):
         return self.run(*words, **options).stdout.strip()
 
+    def release(self):
+        """(22, 5) of the Slurm that runs."""
+        return tuple(int(number) for number in self.out("sinfo", "--version").split()[1].split(".")[:2])
+
+    def orders_what_srun_allocates(self):
+        """From 25.05 on nobody knows in time the nodes of a training step whose allocation srun makes: it is refused."""
+        return self.release() < (25, 5)
+
+    def srun(self, *options):
+        """The words before a program that trains in an allocation of its own."""
+        return ("srun", *options) if self.orders_what_srun_allocates() else ("salloc", "-Q", *options, "srun")
+
     def sbatch(self, *options, script, env=None):
         """Submits a batch script; its output goes to slurm-JOB.out in the cluster's directory. Returns the job id."""
         text = script if script.startswith("#!") else "#!/bin/bash\n" + script

@@ -153,7 +153,7 @@ class Changes(ClusterCase):
         new.rename(self.cluster.dir / "fabric.snapshot")
 
         def taken():
-            self.cluster.run("srun", "-N1", "--train-parallel=dp=1", "true")
+            self.cluster.run(*self.cluster.srun("-N1", "--train-parallel=dp=1"), "true")
             return "8 hosts in 2 leaf groups" in log.read_text()[begin:]
         self.cluster.wait_for(taken, "slurmctld has taken the snapshot")
 

@@ -29,7 +29,7 @@ class HalfInstalled(ClusterCase):
         return self.cluster.run("env", f"SLURM_CONF={self.login}/slurm.conf", *words, check=check)
 
     def test_the_program_of_a_training_step_is_not_started(self):
-        ran = self.as_user("srun", *TRAIN, *PROGRAM, check=False)
+        ran = self.as_user(*self.cluster.srun(*TRAIN), *PROGRAM, check=False)
         self.assertNotEqual(ran.returncode, 0)
         self.assertNotIn("started", ran.stdout)
         self.assertIn("its Slurm does not load spank_banyan.so", ran.stderr)

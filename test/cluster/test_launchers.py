@@ -69,11 +69,12 @@ class Launchers(OnDemandCase):
         self.assertNotIn(re.search(r"spares=1\((\w+)\)", self.cluster.job(job)["AdminComment"]).group(1), nodes)
 
     def test_by_srun_alone(self):
-        self.check(self.cluster.out("srun", "-N4", "--ntasks-per-node=1", f"--train-parallel={SHAPE}", *shlex.split(TELL)), self.slots(), 2)
+        words = self.cluster.srun("-N4", "--ntasks-per-node=1", f"--train-parallel={SHAPE}")
+        self.check(self.cluster.out(*words, *shlex.split(TELL)), self.slots(), 2)
 
     def test_what_the_user_sets_for_torchrun_stays(self):
-        out = self.cluster.out("srun", "-N4", "--ntasks-per-node=1", f"--train-parallel={SHAPE}", *shlex.split(TELL),
-                               env={"PET_NPROC_PER_NODE": "auto"})
+        words = self.cluster.srun("-N4", "--ntasks-per-node=1", f"--train-parallel={SHAPE}")
+        out = self.cluster.out(*words, *shlex.split(TELL), env={"PET_NPROC_PER_NODE": "auto"})
         self.assertEqual({env["PET_NPROC_PER_NODE"] for env in self.told(out).values()}, {"auto"})
         self.assertEqual({env["BANYAN_NPROC_PER_NODE"] for env in self.told(out).values()}, {"2"})
 
@@ -103,7 +104,7 @@ class Launchers(OnDemandCase):
         for shape, options in ((SHAPE, ()), ("dp=4,tp=2", ()), (SHAPE, ("-m", "cyclic")), (SHAPE, ("-m", "block:block"))):
             with self.subTest(shape=shape, options=options):
                 self.cluster.wait_for_nodes_idle()
-                out = self.cluster.out("srun", "--mpi=pmi2", "-N4", "--ntasks-per-node=2", f"--train-parallel={shape}", *options, *program)
+                out = self.cluster.out(*self.cluster.srun("-N4", "--ntasks-per-node=2", f"--train-parallel={shape}"), "--mpi=pmi2", *options, *program)
                 lines = [line.split() for line in out.splitlines() if line.startswith("map ")]
                 node_of = {int(rank): node for _, rank, node, _ in lines}
                 self.assertEqual(sorted(node_of), list(range(8)), out)

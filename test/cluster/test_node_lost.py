@@ -77,7 +77,7 @@ class NodeLost(ClusterCase):
 
         def through():
             logs = [(self.cluster.dir / "log" / f"slurmd-{host}.log").read_text(errors="replace") for host in others]
-            return all(f"[{job}.0] done with job" in log for log in logs)
+            return all(re.search(rf"\[{job}\.0\] .*done with (job|step)", log) for log in logs)
         self.cluster.wait_for(through, "the step is through on the other nodes")
 
     def went_on(self, job, node):

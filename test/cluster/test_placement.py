@@ -110,7 +110,7 @@ class Placement(ClusterCase):
                 self.assertEqual(sorted(self.cluster.hosts(self.cluster.job(job)["NodeList"])),
                                  sorted(expected["nodes"] + expected["spares"]))
             else:
-                lines = self.cluster.out("srun", *allocation, "bash", "-c", "echo $SLURM_PROCID $SLURMD_NODENAME").splitlines()
+                lines = self.cluster.out(*self.cluster.srun(*allocation), "bash", "-c", "echo $SLURM_PROCID $SLURMD_NODENAME").splitlines()
             self.assert_ranks(lines, expected["ranks"])
         finally:
             self.release(blocker)

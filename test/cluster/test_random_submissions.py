@@ -26,13 +26,14 @@ Asked = collections.namedtuple("Asked", "shape ranks nodes per_node spares model
 
 
 class Dice:
-    def __init__(self, seed):
+    def __init__(self, seed, programs):
         self.random = random.Random(seed)
+        self.programs = programs
 
     def submission(self, free):
         """One that can run at once on `free` nodes, unless it is meant to be refused."""
         r = self.random
-        program = r.choice(("srun", "sbatch", "sbatch", "salloc"))
+        program = r.choice(self.programs)
         options, env = [r.choice(("--partition=train", "--partition=shared"))], {}
         if r.random() < 0.2:
             left_out = r.sample(free, r.randint(1, 2))
@@ -128,7 +129,7 @@ class RandomSubmissions(ClusterCase):
         cls.cluster.run("scontrol", "create", "PartitionName=shared", "Nodes=ALL", "OverSubscribe=NO", "State=UP", "MaxTime=INFINITE")
 
     def test_every_job_is_right_or_refused_or_plain(self):
-        dice, seen = Dice(SEED), collections.Counter()
+        dice, seen = Dice(SEED, ("srun", "sbatch", "sbatch", "salloc")[0 if self.cluster.orders_what_srun_allocates() else 1:]), collections.Counter()
         wrong = []
         for number in range(SUBMISSIONS):
             if number % 25 == 0:

@@ -36,10 +36,16 @@ class Refusals(TrainingCase):
         self.assertIn("BANYAN_TRAIN_PARALLEL", text)
 
     def test_the_environment_twin_stands_for_the_option(self):
-        out = self.cluster.out("env", "BANYAN_TRAIN_PARALLEL=dp=2,tp=2", "srun", "-N2", "--ntasks-per-node=2", "bash", "-c",
+        out = self.cluster.out("env", "BANYAN_TRAIN_PARALLEL=dp=2,tp=2", *self.cluster.srun("-N2", "--ntasks-per-node=2"), "bash", "-c",
                                "echo $RANK $BANYAN_TP_RANK $SLURMD_NODENAME")
         # Data parallel innermost: ranks 0 and 2 are one tensor parallel group, and share a node.
         self.assertEqual(sorted(out.splitlines()), ["0 0 n01", "1 0 n02", "2 1 n01", "3 1 n02"])
+
+    def test_a_step_that_nobody_could_order(self):
+        if self.cluster.orders_what_srun_allocates():
+            self.skipTest("this Slurm asks the select plugin about the step of an allocation that srun makes")
+        text = self.refused("srun", "-N2", "--ntasks-per-node=2", "--train-parallel=tp=2,dp=2", "true")
+        self.assertIn("put salloc and the same options before it: salloc --train-parallel=... srun ...", text)
 
     def test_help_names_the_options(self):
         text = self.cluster.out("srun", "--help")

@@ -95,6 +95,8 @@ class Submission(ClusterCase):
     # -- an allocation of srun's own -------------------------------------------------------------------------------------------
 
     def test_srun_with_spares_of_its_own(self):
+        if not self.cluster.orders_what_srun_allocates():
+            self.skipTest("this Slurm orders no step of an allocation that srun makes")
         for partition in ("--partition=train", SHARED):
             for numbers in (("-N3", "-n4"), ("-N3",), ("--ntasks-per-node=2",), ("-N3", "--ntasks-per-node=2"), ("-N3", "-n4", "-c2"),
                             ("--gpus-per-node=2",), ("--gres=gpu:2",), ("-N3", "-G6"), ("-N3", "--gpus-per-task=2"), ("-N3", "--mem=100"), ("-N3", "--mem-per-cpu=10"),
@@ -106,7 +108,7 @@ class Submission(ClusterCase):
 
     def test_one_rank_a_node_and_a_spare(self):
         words = ("--train-parallel=dp=5", "--train-spares=1")
-        done = self.cluster.run("srun", "-N6", "--ntasks-per-node=1", *words, self.task)
+        done = self.cluster.run(*self.cluster.srun("-N6", "--ntasks-per-node=1", *words), self.task)
         self.assert_trained(done.stdout, self.planned("dp=5", 6, 1, 1))
         for program in (("srun", "-N6", "-n5", *words, self.task), ("salloc", "-N6", "-n5", *words, "true"),
                         ("sbatch", "-N6", "-n5", *words, "--wrap=true"), ("sbatch", "-N6", "-n5", "--ntasks-per-node=1", *words, "--wrap=true")):
@@ -119,7 +121,7 @@ class Submission(ClusterCase):
         planned = self.planned("tp=4", 3, 2, 1)
         self.cluster.run("scontrol", "update", f"NodeName={planned[0]}", "State=DRAIN", "Reason=test")
         self.addCleanup(self.cluster.run, "scontrol", "update", f"NodeName={planned[0]}", "State=RESUME")
-        done = self.cluster.run("srun", "-N3", *SPARE, self.task)
+        done = self.cluster.run(*self.cluster.srun("-N3", *SPARE), self.task)
         self.assert_even(done.stdout, 4, 2)
         self.assertNotIn(planned[0], done.stdout)
 
@@ -140,7 +142,7 @@ class Submission(ClusterCase):
         for job in bobs:
             self.addCleanup(self.cluster.run, "scancel", job)
             self.cluster.wait_for_job(job, "RUNNING")
-        for program in (("srun",), ("salloc", "-Q")):
+        for program in (self.cluster.srun()[:1], ("salloc", "-Q")):
             with self.subTest(program=program):
                 start = ("srun",) if program != ("srun",) else ()
                 done = self.cluster.run(*ALICE, *program, SHARED, "-N5", "--train-parallel=tp=4,dp=4", "--train-spares=1", *start, self.task,
@@ -333,6 +335,8 @@ class Submission(ClusterCase):
     # -- what a user may put there himself -------------------------------------------------------------------------------------
 
     def test_the_mark_of_srun_moves_nobody_elses_step(self):
+        if not self.cluster.orders_what_srun_allocates():
+            self.skipTest("this Slurm orders no step of an allocation that srun makes")
         mark = "SLURM_SPANK_BANYAN_STEP=srun"
         done = self.cluster.run("env", mark, "srun", "-N3", self.task)
         self.assert_helpers(done.stdout, 3)
