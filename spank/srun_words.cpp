@@ -65,7 +65,7 @@ void prepare_srun() {
     // Beside the number of tasks it says nothing, or something that srun finds wrong for each step of another
     // size, and warns of.
     for (std::uint32_t i = 0; i < most_components; ++i) {
-        if (!trains(i)) continue;
+        if (!trains(i) || variable(of_component("SLURM_NTASKS", i).c_str()).empty()) continue;
         ::unsetenv(of_component("SLURM_NTASKS_PER_NODE", i).c_str());
         ::unsetenv(("SLURM_NTASKS_PER_NODE_PACK_GROUP_" + std::to_string(i)).c_str());  // its old name
     }
