@@ -85,13 +85,14 @@ class Cluster:
         """(22, 5) of the Slurm that runs."""
         return tuple(int(number) for number in self.out("sinfo", "--version").split()[1].split(".")[:2])
 
-    def orders_what_srun_allocates(self):
-        """From 25.05 on nobody knows in time the nodes of a training step whose allocation srun makes: it is refused."""
+    def asks_about_steps(self):
+        """Up to 24.11 slurmctld asks the select plugin about each step. Without that a training step whose allocation srun makes is
+        refused, since nobody knows its nodes in time, and slurmctld's line says nothing of a node that a step leaves out."""
         return self.release() < (25, 5)
 
     def srun(self, *options):
         """The words before a program that trains in an allocation of its own."""
-        return ("srun", *options) if self.orders_what_srun_allocates() else ("salloc", "-Q", *options, "srun")
+        return ("srun", *options) if self.asks_about_steps() else ("salloc", "-Q", *options, "srun")
 
     def sbatch(self, *options, script, env=None):
         """Submits a batch script; its output goes to slurm-JOB.out in the cluster's directory. Returns the job id."""

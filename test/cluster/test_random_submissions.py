@@ -129,7 +129,7 @@ class RandomSubmissions(ClusterCase):
         cls.cluster.run("scontrol", "create", "PartitionName=shared", "Nodes=ALL", "OverSubscribe=NO", "State=UP", "MaxTime=INFINITE")
 
     def test_every_job_is_right_or_refused_or_plain(self):
-        dice, seen = Dice(SEED, ("srun", "sbatch", "sbatch", "salloc")[0 if self.cluster.orders_what_srun_allocates() else 1:]), collections.Counter()
+        dice, seen = Dice(SEED, ("srun", "sbatch", "sbatch", "salloc")[0 if self.cluster.asks_about_steps() else 1:]), collections.Counter()
         wrong = []
         for number in range(SUBMISSIONS):
             if number % 25 == 0:

@@ -42,7 +42,7 @@ class Refusals(TrainingCase):
         self.assertEqual(sorted(out.splitlines()), ["0 0 n01", "1 0 n02", "2 1 n01", "3 1 n02"])
 
     def test_a_step_that_nobody_could_order(self):
-        if self.cluster.orders_what_srun_allocates():
+        if self.cluster.asks_about_steps():
             self.skipTest("this Slurm asks the select plugin about the step of an allocation that srun makes")
         text = self.refused("srun", "-N2", "--ntasks-per-node=2", "--train-parallel=tp=2,dp=2", "true")
         self.assertIn("put salloc and the same options before it: salloc --train-parallel=... srun ...", text)

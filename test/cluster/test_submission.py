@@ -95,7 +95,7 @@ class Submission(ClusterCase):
     # -- an allocation of srun's own -------------------------------------------------------------------------------------------
 
     def test_srun_with_spares_of_its_own(self):
-        if not self.cluster.orders_what_srun_allocates():
+        if not self.cluster.asks_about_steps():
             self.skipTest("this Slurm orders no step of an allocation that srun makes")
         for partition in ("--partition=train", SHARED):
             for numbers in (("-N3", "-n4"), ("-N3",), ("--ntasks-per-node=2",), ("-N3", "--ntasks-per-node=2"), ("-N3", "-n4", "-c2"),
@@ -336,7 +336,7 @@ class Submission(ClusterCase):
     # -- what a user may put there himself -------------------------------------------------------------------------------------
 
     def test_the_mark_of_srun_moves_nobody_elses_step(self):
-        if not self.cluster.orders_what_srun_allocates():
+        if not self.cluster.asks_about_steps():
             self.skipTest("this Slurm orders no step of an allocation that srun makes")
         mark = "SLURM_SPANK_BANYAN_STEP=srun"
         done = self.cluster.run("env", mark, "srun", "-N3", self.task)
