@@ -45,7 +45,6 @@ MAY_INCLUDE = {
         "common", "train", "slurmctld-plugin", "slurmctld-plugin/cons_tres", "slurmctld-plugin/placement", "slurmctld-plugin/plan",
         "slurmctld-plugin/shrink", "slurmctld-plugin/step"],
     "slurmctld-plugin/shrink": ["slurmctld-plugin"],
-    "slurmctld-plugin/release": ["slurmctld-plugin", "slurmctld-plugin/step"],
     "slurmctld-plugin/step": ["common", "topo", "train", "slurmctld-plugin", "slurmctld-plugin/fabric", "slurmctld-plugin/plan"],
     "slurmctld-plugin/submit": ["common", "topo", "train", "slurmctld-plugin", "slurmctld-plugin/plan"],
     "examples": ["common", "ckptd/client"],
