@@ -55,7 +55,7 @@ void ask_for(const srun_options& srun, std::uint32_t nodes, const topo::request&
                       srun.set("ntasks", std::to_string(request.tasks())) &&
                       srun.set("ntasks-per-node", std::to_string(request.tasks_per_node())) &&
                       (nodelist.empty() || srun.set("nodelist", compress_hostlist(nodelist)));
-    if (libslurm::srun_orders_ranks && done && !order.empty() && !ask_for_order(srun, request, order))
+    if (done && !order.empty() && !ask_for_order(srun, request, order))
         refuse("srun takes no order of its tasks");
     if (!done) refuse("srun takes no other number of nodes or tasks than was typed");
     decided.role = step_role::training;
@@ -216,9 +216,9 @@ void settle_in_job(const srun_options& srun, std::uint32_t id) {
         be_helper(srun, numbers->why, numbers->looks_like_it);
         return;
     }
-    if (libslurm::srun_orders_ranks && words.relative)
+    if (words.relative)
         refuse(
-            "this Slurm cannot order the ranks of a step that names its nodes by their place; write -w in "
+            "srun cannot order the ranks of a step that names its nodes by their place; write -w in "
             "place of -r");
     ask_for(srun, numbers->nodes, *request, numbers->nodelist, numbers->order);
 }

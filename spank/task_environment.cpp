@@ -131,7 +131,7 @@ int set_task_environment(spank_t sp, const settings& s) {
     set("TORCH_NCCL_ASYNC_ERROR_HANDLING", "3");
 
     // The order of the ranks is no wish of the task's: its own srun would take it for one.
-    if (libslurm::srun_orders_ranks) spank_unsetenv(sp, "SLURM_DISTRIBUTION");
+    spank_unsetenv(sp, "SLURM_DISTRIBUTION");
     set_checkpoints(sp, to, s, job, rank);
     if (const auto told = tell_container(sp, to.told()); !told) not_started(told.error());
     release_program(sp);

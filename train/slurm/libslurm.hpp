@@ -20,11 +20,8 @@ static_assert(is_at_least(22, 5), "older releases lack slurm_step_id_t's compone
 
 #define BANYAN_LIBSLURM_AT_LEAST(year, month) (SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(year, month, 0))
 
-/// srun is asked for the order of a step's ranks, by a node for each task. In 22.05 that comparison of names
-/// takes seconds under slurmctld's lock, and slurmctld's plugin gives each node its ranks instead.
-constexpr bool srun_orders_ranks = is_at_least(24, 11);
-/// slurmctld asks its plugin about each step: also about that of an allocation which srun makes itself, where
-/// nobody knows the nodes when srun asks.
+/// slurmctld asks its plugin about each step, which orders that of an allocation that srun makes itself:
+/// nobody knows its nodes when srun asks.
 constexpr bool slurmctld_orders_ranks = !is_at_least(25, 5);
 
 /// Of the latest call of this thread that failed.
