@@ -13,7 +13,19 @@ namespace banyan::slurm {
 namespace {
 
 /// The kinds of structures that the plugins read.
-enum kind : std::size_t { of_job, of_details, of_resources, of_step, of_part, of_node, kinds };
+enum kind : std::size_t {
+    of_job,
+    of_details,
+    of_resources,
+    of_part,
+    of_reservation,
+    of_step,
+    of_node,
+    of_gres,
+    of_job_gres,
+    of_step_gres,
+    kinds
+};
 
 std::bitset<kinds> known_to_fit;
 bool differs = false;
@@ -69,11 +81,28 @@ bool layout_fits(const job_record_t* job) {
     return fits(of_job, "job_record_t", job, JOB_MAGIC) &&
            fits(of_details, "job_details_t", job->details, DETAILS_MAGIC) && resources_fit() &&
            fits(of_part, "part_record_t", job->part_ptr, PART_MAGIC) &&
+           fits(of_reservation, "slurmctld_resv_t", job->resv_ptr) &&
            (known_to_fit[of_step] || layout_fits(some_step(*job)));
 }
 
 bool layout_fits(const step_record_t* step) {
     return !differs && fits(of_step, "step_record_t", step, STEP_MAGIC);
+}
+
+bool gres_fit(const job_record_t& job) {
+    if (differs) return false;
+    for (const auto list : {job.gres_list_req, job.gres_list_alloc})
+        for (const auto* entry : entries<gres_state_t>(list))
+            if (!fits(of_gres, "gres_state_t", entry) ||
+                !fits(of_job_gres, "gres_job_state_t",
+                      static_cast<const gres_job_state_t*>(entry->gres_data)))
+                return false;
+    for (const auto* step : entries<step_record_t>(job.step_list))
+        for (const auto* entry : entries<gres_state_t>(step->gres_list_alloc))
+            if (!fits(of_step_gres, "gres_step_state_t",
+                      static_cast<const gres_step_state_t*>(entry->gres_data)))
+                return false;
+    return true;
 }
 
 bool layout_fits(const node_record_t* node) {

@@ -16,5 +16,7 @@ namespace banyan::slurm {
 bool layout_fits(const job_record_t* job);
 bool layout_fits(const step_record_t* step);
 bool layout_fits(const node_record_t* node);
+/// Of the job, which fits, and of its steps: before anything of their GRES is read.
+bool gres_fit(const job_record_t& job);
 
 }  // namespace banyan::slurm

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "slurmctld-plugin/containers.hpp"
+#include "slurmctld-plugin/release/layout.hpp"
 #include "slurmctld-plugin/shrink/job_gres.hpp"
 
 namespace banyan::slurm {
@@ -23,7 +24,8 @@ std::vector<std::size_t> kept_places(const bitstr_t* before, const bitstr_t* lef
 }  // namespace
 
 int shrink_job(job_record_t& job, const std::function<int()>& resize) {
-    if (!job.gres_list_alloc || !job.job_resrcs || !job.job_resrcs->node_bitmap) return resize();
+    if (!job.gres_list_alloc || !job.job_resrcs || !job.job_resrcs->node_bitmap || !gres_fit(job))
+        return resize();
     const bitmap before(bit_copy(job.job_resrcs->node_bitmap));
     const auto steps = entries<step_record_t>(job.step_list);
     const bool safe = job.job_resrcs->core_bitmap && std::ranges::all_of(steps, [&](const auto* step) {

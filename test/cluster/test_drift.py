@@ -23,6 +23,10 @@ STRUCTURES = {
     "step_record_t": ("src/slurmctld/slurmctld.h", "} step_record_t;"),
     "job_resources_t": ("src/common/job_resources.h", "struct job_resources {"),
     "node_record_t": ("src/common/node_conf.h", "struct node_record {"),
+    "slurmctld_resv_t": ("src/slurmctld/slurmctld.h", "} slurmctld_resv_t;"),
+    "gres_state_t": ("src/common/gres.h", "} gres_state_t;"),
+    "gres_job_state_t": ("src/common/gres.h", "typedef struct gres_job_state {"),
+    "gres_step_state_t": ("src/common/gres.h", "typedef struct gres_step_state {"),
 }
 
 
@@ -74,13 +78,23 @@ class Drift(unittest.TestCase):
                     for options in (("--train-parallel=dp=2",), ())]
             for job in jobs:
                 cluster.wait_for_job(job)
-            victim = cluster.job(jobs[0])["NodeList"]
-            cluster.run("scontrol", "update", f"nodename={cluster.hosts(victim)[0]}", "state=down", "reason=lost")
+            self.lose_a_node(cluster)
             later = cluster.sbatch("-N2", script="true\n")
             cluster.wait_for_job(later)
             return cluster.job(jobs[0]), (cluster.dir / "log" / "slurmctld.log").read_text(errors="replace")
         finally:
             changed.write_text(original, errors="surrogateescape")
+
+    def lose_a_node(self, cluster):
+        """Of a job in a reservation, with GRES in a step that runs."""
+        cluster.run("scontrol", "create", "reservation", "ReservationName=ours", "Users=root", "StartTime=now", "Duration=10", "Nodes=ALL")
+        job = cluster.sbatch("-N2", "--no-kill", "--gres=gpu:1", "--reservation=ours", script="srun --no-kill sleep 600\n")
+        cluster.wait_for(lambda: f"{job}.0" in cluster.out("squeue", "-h", "-s", "-o", "%i"), "its step runs")
+        cluster.run("scontrol", "update", f"nodename={cluster.hosts(cluster.job(job)['NodeList'])[1]}", "state=down", "reason=lost")
+        cluster.wait_for(lambda: len(cluster.hosts(cluster.job(job)["NodeList"])) == 1, "the job has lost the node")
+        cluster.run("scancel", job)
+        cluster.wait_for_job(job, "CANCELLED")
+        cluster.run("scontrol", "delete", "ReservationName=ours")
 
     def test_each_structure(self):
         for structure in STRUCTURES:
@@ -90,8 +104,8 @@ class Drift(unittest.TestCase):
                 sizes = re.findall(rf"{structure} has (\d+) bytes here, and (\d+) in the headers", log)
                 self.assertTrue(sizes, log[-2000:])
                 self.assertEqual({int(theirs) + 8 for theirs, _ in sizes}, {int(ours) for _, ours in sizes})
-                # There is no step before the first job has been placed.
-                if structure != "step_record_t":
+                # There is no step, and no loss, before the first job has been placed.
+                if structure not in ("step_record_t", "slurmctld_resv_t") and not structure.startswith("gres"):
                     self.assertNotIn("banyan", fields.get("AdminComment", ""))
 
 
