@@ -24,7 +24,7 @@ STRUCTURES = {
     "job_resources_t": ("src/common/job_resources.h", "struct job_resources {"),
     "node_record_t": ("src/common/node_conf.h", "struct node_record {"),
     "slurmctld_resv_t": ("src/slurmctld/slurmctld.h", "} slurmctld_resv_t;"),
-    "gres_state_t": ("src/common/gres.h", "} gres_state_t;"),
+    "gres_state_t": ("src/common/gres.h", "typedef struct gres_state {"),
     "gres_job_state_t": ("src/common/gres.h", "typedef struct gres_job_state {"),
     "gres_step_state_t": ("src/common/gres.h", "typedef struct gres_step_state {"),
 }
