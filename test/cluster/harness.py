@@ -90,6 +90,17 @@ class Cluster:
         refused, since nobody knows its nodes in time, and slurmctld's line says nothing of a node that a step leaves out."""
         return self.release() < (25, 5)
 
+    def reconfigure(self):
+        """`scontrol reconfigure`. Since 23.11 every daemon starts anew with it, and a step that is launched meanwhile fails."""
+        logs = list((self.dir / "log").glob("slurmd-*.log"))
+
+        def starts():
+            return [log.read_text(errors="replace").count("slurmd started on") for log in logs]
+        before = starts()
+        self.run("scontrol", "reconfigure")
+        if self.release() >= (23, 11):
+            self.wait_for(lambda: all(now > then for now, then in zip(starts(), before)), "each slurmd has started anew")
+
     def srun(self, *options):
         """The words before a program that trains in an allocation of its own."""
         return ("srun", *options) if self.asks_about_steps() else ("salloc", "-Q", *options, "srun")

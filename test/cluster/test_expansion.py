@@ -28,7 +28,7 @@ class Plain(unittest.TestCase):
         cluster.up()
         conf = cluster.dir / "etc" / "slurm.conf"
         conf.write_text(conf.read_text() + SHARED)
-        cluster.run("scontrol", "reconfigure")
+        cluster.reconfigure()
         out = []
         for nodes, more in ((("n01", "n03", "n02"), ()), (("n04", "n05", "n06"), ("--gres=gpu:1",))):
             job = allocate(cluster, nodes[:2], *HALF, *more)

@@ -69,7 +69,7 @@ class Interruption(TrainingCase):
         os.kill(slurmctld, signal.SIGTERM)
         cls.cluster.wait_for(lambda: process.start_time(slurmctld) is None, "slurmctld has ended")
         parts.start_slurmctld(layout)
-        cls.cluster.run("scontrol", "reconfigure")
+        cls.cluster.reconfigure()
 
     def tearDown(self):
         Trouble(self.cluster).return_nodes()

@@ -100,7 +100,7 @@ class MinDp(TrainingCase):
 
         def take(text):
             conf.write_text(text)
-            self.cluster.run("scontrol", "reconfigure")
+            self.cluster.reconfigure()
         self.addCleanup(take, told)
         take(told.replace("SlurmdDebug=info", "SlurmdDebug=debug"))
 

@@ -108,7 +108,7 @@ class Requeue(ClusterCase):
     def kill_wait(self, seconds):
         file = self.cluster.dir / "etc" / "slurm.conf"
         file.write_text(re.sub(r"(?m)^KillWait=.*$", f"KillWait={seconds}", file.read_text()))
-        self.cluster.run("scontrol", "reconfigure")
+        self.cluster.reconfigure()
         self.cluster.wait_for(lambda: f"KillWait                = {seconds} sec" in self.cluster.out("scontrol", "show", "config"),
                               f"KillWait is {seconds}")
 

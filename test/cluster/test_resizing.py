@@ -182,7 +182,7 @@ class Resizing(ClusterCase):
         for number in (signal.SIGTERM, signal.SIGKILL):
             self.restart(number)
             self.assert_used(job)
-        self.command("scontrol", "reconfigure")
+        self.cluster.reconfigure()
         self.assert_used(job)
         self.assert_steps(job)
         self.lose("n05")

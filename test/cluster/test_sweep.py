@@ -92,9 +92,9 @@ class Sweep(ClusterCase):
 
         def put_back():
             conf.write_text(before)
-            self.cluster.run("scontrol", "reconfigure")
+            self.cluster.reconfigure()
         self.addCleanup(put_back)
-        self.cluster.run("scontrol", "reconfigure")
+        self.cluster.reconfigure()
         self.cluster.wait_for(lambda: self.state()[1].startswith("banyan-sweep: disks:"), "the node is drained")
         folder.mkdir()
         self.cluster.wait_for(lambda: self.state() == (False, ""), "the node is returned")
