@@ -63,7 +63,7 @@ class JobEnds(ClusterCase):
 
     def test_a_step_without_training_and_a_cancelled_job_say_nothing(self):
         plain = self.cluster.sbatch("-wn01", "-N1", script="srun false\n")
-        cancelled = self.train("srun bash -c 'touch $SLURM_SUBMIT_DIR/began-$SLURM_JOB_ID; sleep 600'\n")
+        cancelled = self.train("srun bash -c 'touch began-$SLURM_JOB_ID; sleep 600'\n")
         self.cluster.wait_for(lambda: self.cluster.job(plain)["JobState"] == "FAILED", "the plain job has ended")
         self.cluster.wait_for(lambda: self.cluster.out("squeue", "--steps", "-h", "-j", cancelled, "-o", "%i"), "the other has a step")
         self.cluster.run("scancel", cancelled)
