@@ -14,6 +14,7 @@
 //   complete_lost                  the job lost its node, and is requeued or ends: Slurm's job_complete
 //   requeue_ended                  as `scontrol requeue` does with a job that has ended, or is about to
 //   starts_again_by_itself         Slurm starts a requeued job at once: --requeue=expedite
+//   forget_preemption              a run that begins was not preempted
 //   steps_follow_a_shrinking_job, end_finished_steps, note_broken_steps
 //                                  what Slurm forgets of the steps of a job that loses a node
 #pragma once

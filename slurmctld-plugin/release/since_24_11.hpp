@@ -47,6 +47,10 @@ using excluded_ptr = resv_exc_t*;
 /// slurmctld calls rebuild_step_bitmaps() for a job that loses a node; a second call would read past arrays.
 constexpr bool steps_follow_a_shrinking_job = true;
 
+/// A job that was preempted after a grace time keeps the mark of it, by which slurmctld would requeue its
+/// next run too, when that has ended.
+inline void forget_preemption(job_record_t& job) { job.bit_flags &= ~GRACE_PREEMPT; }
+
 /// slurmctld ends them itself.
 inline void end_finished_steps(job_record_t&) {}
 

@@ -112,6 +112,7 @@ BANYAN_EXPORT int select_p_job_begin(job_record_t* job) {
         banyan::guarded(
             "select_p_job_begin", [] { return 0; },
             [&] {
+                banyan::slurm::forget_preemption(*job);
                 banyan::slurm::settle_plan(*job);
                 banyan::slurm::publish_options(*job);
                 return 0;

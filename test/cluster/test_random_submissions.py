@@ -140,7 +140,7 @@ class RandomSubmissions(ClusterCase):
             try:
                 seen[self.judge(submission, done)] += 1
             except AssertionError as error:
-                wrong.append(f"{number}: {words}\n{error}\n--- stdout\n{done.stdout}--- stderr\n{done.stderr}")
+                wrong.append(f"{number}: {words}; {submission.steps}\n{error}\n--- stdout\n{done.stdout}--- stderr\n{done.stderr}")
         print(f"seed {SEED}: {dict(seen)}, {len(wrong)} wrong", flush=True)
         self.assertEqual(wrong, [], "\n\n".join(wrong))
         self.assertGreater(seen["trained"], SUBMISSIONS // 3)
