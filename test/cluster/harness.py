@@ -36,6 +36,13 @@ def program(name):
     return installed.program(BUILD, name)
 
 
+def release():
+    """(22, 5) of the Slurm that the build is for, and its clusters have. Build without Slurm: (0, 0)."""
+    built_for = subprocess.run([program("banyan-topo"), "--version"], capture_output=True, text=True, check=True).stdout
+    found = re.search(r"\(Slurm (\d+)\.(\d+)", built_for)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
 class Failure(AssertionError):
     """A command that should have worked, with what it printed."""
 
@@ -82,8 +89,7 @@ class Cluster:
         return self.run(*words, **options).stdout.strip()
 
     def release(self):
-        """(22, 5) of the Slurm that runs."""
-        return tuple(int(number) for number in self.out("sinfo", "--version").split()[1].split(".")[:2])
+        return release()
 
     def asks_about_steps(self):
         """Up to 24.11 slurmctld asks the select plugin about each step. Without that a training step whose allocation srun makes is

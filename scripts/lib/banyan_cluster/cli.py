@@ -45,6 +45,8 @@ def parse(arguments):
     sub.add_argument("--build", default=str(layouts.default_build()), help="the build to take (default: $BANYAN_BUILD, else build/dev)")
     sub.add_argument("--select", choices=("cons_tres_banyan", "cons_tres"), default="cons_tres_banyan", help="the select plugin")
     sub.add_argument("--backup", action="store_true", help="a second slurmctld that stands by")
+    sub.add_argument("--slurm-conf", action="append", default=[], metavar="KEY=VALUE", help="a line of slurm.conf, in the place of our own of "
+                     "that key; may be given several times")
     sub.add_argument("--without", default="", metavar="PART,...", help="leave out: spank, submit, snapshot, fault")
     sub.add_argument("--sanitizer", default="", metavar="FOLDER", help="the build has the address sanitizer in it: its runtime is loaded "
                      "into Slurm's programs too, and reports go to FOLDER")
@@ -120,7 +122,7 @@ def up(options):
         raise ClusterError(f"--without knows {', '.join(PARTS)}, not {', '.join(sorted(unknown))}")
     layout.options = {"nodes": options.nodes, "gpus": options.gpus, "group_size": options.group_size, "build": options.build,
                       "select": options.select, "backup": options.backup, "sanitizer": options.sanitizer and os.path.abspath(options.sanitizer),
-                      "port": 0, **{part: part not in without for part in PARTS}}
+                      "slurm_conf": options.slurm_conf, "port": 0, **{part: part not in without for part in PARTS}}
     layouts.check_foreign(layout)
     layout.options["tree"] = str(installed.of(layout.build).root)
     require_installed(layout)

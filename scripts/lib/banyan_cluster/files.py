@@ -106,7 +106,9 @@ def slurm_conf(layout):
     for index, name in enumerate(layout.node_names):
         lines.append(f"NodeName={name} Port={first + index} CPUs={max(8, layout.gpus)} RealMemory=1000 Gres=gpu:{layout.gpus} State=UNKNOWN")
     lines.append("PartitionName=train Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=EXCLUSIVE")
-    return "\n".join(lines) + "\n"
+    own = layout.options.get("slurm_conf", [])
+    replaced = {line.partition("=")[0] for line in own}
+    return "\n".join([*(line for line in lines if line.partition("=")[0] not in replaced), *own]) + "\n"
 
 
 def controller_lines(layout):
