@@ -151,6 +151,9 @@ int place_job(job_record_t& job, bitstr_t* node_bitmap, test_mode mode, const co
         log_job_once(job.job_id, fmt::format("{}; placed as by plain cons_tres", request.error().text()));
         return as_cons_tres();
     }
+    if (*request && leave_step_manager(job))
+        log_job_once(job.job_id,
+                     "its steps are slurmctld's own: a step manager is not told of a node that is lost");
     const auto* ctld = ctld_tables::get();
     if (!*request || !ctld || mode == test_mode::test_only) return as_cons_tres();
     if (ended_just_now(job)) return ESLURM_NODES_BUSY;

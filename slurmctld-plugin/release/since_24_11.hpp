@@ -51,6 +51,13 @@ constexpr bool steps_follow_a_shrinking_job = true;
 /// next run too, when that has ended.
 inline void forget_preemption(job_record_t& job) { job.bit_flags &= ~GRACE_PREEMPT; }
 
+/// Whether the job, which has not begun, would have had one: by the site's choice or its user's.
+inline bool leave_step_manager(job_record_t& job) {
+    const bool had_one = job.bit_flags & STEPMGR_ENABLED;
+    job.bit_flags &= ~STEPMGR_ENABLED;
+    return had_one;
+}
+
 /// slurmctld ends them itself.
 inline void end_finished_steps(job_record_t&) {}
 

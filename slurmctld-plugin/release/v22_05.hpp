@@ -63,6 +63,9 @@ constexpr bool steps_follow_a_shrinking_job = false;
 /// It leaves no mark in this release.
 inline void forget_preemption(job_record_t&) {}
 
+/// There are none.
+inline bool leave_step_manager(job_record_t&) { return false; }
+
 /// Ends the steps of a training job that are through on all of their nodes. Slurm ends a step when the last
 /// of its nodes says that it is through; where that last node is lost instead, this release looks no
 /// further, and the step holds the nodes until the job ends. For when a node has left the job.

@@ -84,8 +84,7 @@ TEST_CASE("each setting of slurm.conf that banyan needs is missed", "[doctor]") 
     CHECK(wrong_with("PrologFlags", "") == 1);
     CHECK(wrong_with("PrologFlags", "Alloc,Contain") == 0);
     CHECK(wrong_with("AuthType", "auth/jwt") == 1);
-    CHECK(wrong_with("SlurmctldParameters", "enable_configless,enable_stepmgr") == 1);
-    CHECK(wrong_with("SlurmctldParameters", "enable_configless") == 0);
+    CHECK(wrong_with("SlurmctldParameters", "enable_stepmgr") == 0);
     for (const auto& f : check_slurm(site_of({})))
         if (f.is == verdict::wrong) {
             CHECK_FALSE(f.why.empty());
