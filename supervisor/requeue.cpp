@@ -27,13 +27,18 @@ decision supervisor::requeue(situation& s, const decision& d) {
 
 /// The script that we run in must not go on: Slurm ends it, and us, since the job is requeued. Until then the
 /// time of the next start is kept ahead of the end of this run. One that is ahead stays as it is: the select
-/// plugin's, which moves it by itself and knows it by its value, or one that its user set meanwhile.
+/// plugin's, which moves it by itself and knows it by its value, or one that its user set meanwhile. A job
+/// that starts at once needs none.
 void supervisor::wait_for_the_end() {
     // Slurm tells its nodes within milliseconds; the rest is the end of processes, and the epilog.
     const std::uint32_t ahead_s = has_epilog() ? 30 : 10;
     constexpr std::chrono::seconds again{3}, longest{300};
     constexpr std::int64_t enough_s = again.count() + 2;  // until the next look, and for its answer
     const auto until = clock::now() + longest;
+    if (job_now_.starts_at_once) {
+        signals_.wait(until);
+        return;
+    }
     do {
         const auto begin = begin_time(job_now_);
         if (!begin && begin.error().code != errc::not_found) continue;

@@ -61,6 +61,7 @@ result<job_state> query_job(std::uint32_t job) {
     out.restarts = record.restart_cnt;
     out.heterogeneous = record.het_job_id != 0 && record.het_job_id != NO_VAL;
     out.requeue_as = out.heterogeneous ? record.het_job_id : job;
+    out.starts_at_once = libslurm::starts_at_once(record);
     out.no_requeue = why_not_requeued(record);
     return out;
 }

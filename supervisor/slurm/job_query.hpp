@@ -22,6 +22,7 @@ struct job_state {
     std::string no_requeue;          ///< why Slurm would not requeue it; empty when it would
     std::uint32_t requeue_as = 0;    ///< the job id to requeue: that of the leader in a heterogeneous job
     bool heterogeneous = false;
+    bool starts_at_once = false;  ///< when it is requeued, without a start time of ours
 };
 result<job_state> query_job(std::uint32_t job);
 

@@ -69,6 +69,16 @@ inline int lookup_allocation(resource_allocation_response_msg_t** answer, std::u
 
 inline int requeue(std::uint32_t job) { return slurm_requeue(job_id(job), 0); }
 
+/// `sbatch --requeue=expedite`: it starts when the nodes are free, without the two minutes that Slurm waits
+/// else, and a start time of somebody's would only make that later.
+inline bool starts_at_once([[maybe_unused]] const slurm_job_info_t& requeued) {
+#if BANYAN_LIBSLURM_AT_LEAST(25, 11)
+    return requeued.bitflags & EXPEDITED_REQUEUE;
+#else
+    return false;
+#endif
+}
+
 inline int kill_step(std::uint32_t job, std::uint32_t step, std::uint16_t signal) {
 #if BANYAN_LIBSLURM_AT_LEAST(25, 11)
     auto which = step_id(job, step);
