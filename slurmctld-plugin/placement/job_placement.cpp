@@ -156,7 +156,8 @@ int place_job(job_record_t& job, bitstr_t* node_bitmap, test_mode mode, const co
                      "its steps are slurmctld's own: a step manager is not told of a node that is lost");
     const auto* ctld = ctld_tables::get();
     if (!*request || !ctld || mode == test_mode::test_only) return as_cons_tres();
-    if (ended_just_now(job)) return ESLURM_NODES_BUSY;
+    // Backfill, which only asks, keeps the nodes for it meanwhile.
+    if (mode == test_mode::run_now && ended_just_now(job)) return ESLURM_NODES_BUSY;
     // A part of a job, which counts its nodes by features.
     if (inner.min_nodes != train::all_nodes((*request)->placement)) return as_cons_tres();
     const auto* fabric = fabric_cache::instance().get(*ctld);

@@ -15,6 +15,8 @@
 //   requeue_ended                  as `scontrol requeue` does with a job that has ended, or is about to
 //   starts_again_by_itself         Slurm starts a requeued job at once: --requeue=expedite
 //   forget_preemption              a run that begins was not preempted
+//   expedite                       such a job is requeued, since it lost a node: it comes before all others,
+//                                  and its nodes are nobody's meanwhile
 //   leave_step_manager             slurmctld makes the job's steps, and hears of their lost nodes
 //   steps_follow_a_shrinking_job, end_finished_steps, note_broken_steps
 //                                  what Slurm forgets of the steps of a job that loses a node

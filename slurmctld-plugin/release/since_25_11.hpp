@@ -19,4 +19,13 @@ inline void requeue_ended(job_record_t& job) {
 
 inline bool starts_again_by_itself(const job_record_t& job) { return job.bit_flags & EXPEDITED_REQUEUE; }
 
+/// As Slurm does where the loss of a node ends the job, and with no other requeue. Without `epilog_failed` it
+/// holds a job that has JOB_EXPEDITING, which it also gives one whose script failed. A job that makes way for
+/// another does not come back before that one.
+inline void expedite(job_record_t& job) {
+    if (!starts_again_by_itself(job) || job.preempt_time) return;
+    job_state_set_flag(&job, JOB_EXPEDITING);
+    job.epilog_failed = true;
+}
+
 }  // namespace banyan::slurm

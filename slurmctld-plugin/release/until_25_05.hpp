@@ -17,4 +17,6 @@ inline void requeue_ended(job_record_t& job) {
 
 inline bool starts_again_by_itself(const job_record_t&) { return false; }
 
+inline void expedite(job_record_t&) {}
+
 }  // namespace banyan::slurm

@@ -33,6 +33,12 @@ std::vector<lost_job>& lost_jobs() {
     return jobs;
 }
 
+/// Of --requeue=expedite, in a run that lost a node: that may be back before the job is requeued.
+std::vector<lost_job>& short_jobs() {
+    static std::vector<lost_job> jobs;
+    return jobs;
+}
+
 /// slurmctld has read its state, and nobody has looked at its jobs since.
 std::atomic<bool> state_is_new{false};
 
@@ -95,17 +101,24 @@ void note_the_loss(const job_record_t& job, const std::string& node) {
     lost_jobs().push_back({job.job_id, job.restart_cnt});
 }
 
+bool has(const job_record_t& job, int node) { return node >= 0 && is_set(job.node_bitmap, node); }
+
+/// Nodes of its ranks that are the job's no more.
+std::vector<std::string> lacking(const job_record_t& job, const ctld_tables& ctld) {
+    auto plan = stored_plan(job);
+    if (!plan || !job.node_bitmap) return {};
+    std::erase_if(plan->nodes, [&](const auto& name) { return has(job, ctld.find_node(name)); });
+    return std::move(plan->nodes);
+}
+
 /// Of a job as it was read from the saved state: nodes that it has no more, and had.
 void note_former_losses(const job_record_t& job, const ctld_tables& ctld) {
-    const auto has = [&](int node) { return node >= 0 && is_set(job.node_bitmap, node); };
     const auto host = host_of_script(job);
-    if (!host.empty() && !has(ctld.find_node(host))) note_the_loss(job, host);
-    const auto plan = stored_plan(job);
-    if (!plan) return;
-    for (const auto& name : plan->nodes) {
+    if (!host.empty() && !has(job, ctld.find_node(host))) note_the_loss(job, host);
+    for (const auto& name : lacking(job, ctld)) {
         const int at = ctld.find_node(name);
         const auto* node = at >= 0 ? ctld.node(at) : nullptr;
-        if (node && IS_NODE_DOWN(node) && !has(at)) note_the_loss(job, name);
+        if (node && IS_NODE_DOWN(node)) note_the_loss(job, name);
     }
 }
 
@@ -123,6 +136,7 @@ void end(job_record_t& job) {
         if (again) begin_when_clean(job);  // before it ends: from then on it has a time of Slurm's
         job.batch_flag = 1;  // Slurm counts up, and holds a job whose launch failed five times: this one ran
         complete_lost(job, again);
+        if (again) expedite(job);
     } else if (again && IS_JOB_FAILED(its)) {
         // The end of its script, which went with the node or with its step, came to slurmctld first.
         begin_when_clean(job);
@@ -139,6 +153,7 @@ void node_leaves(job_record_t& job, const node_record_t& node) noexcept {
             const auto* its = &node;
             if (!layout_fits(its) || !IS_NODE_DOWN(its) || !is_training(job)) return 0;
             speak_for_lost(job);
+            if (starts_again_by_itself(job)) short_jobs().push_back({job.job_id, job.restart_cnt});
             if (may_lose_nodes(job)) {
                 note_who_starts_again(job);
                 note_the_loss(job, node.name);
@@ -169,9 +184,14 @@ void end_lost_jobs() {
 
 void begin_again(job_record_t& job) {
     if (!is_training(job)) return;
+    const auto* ctld = ctld_tables::get();
+    const bool goes_back = (job.job_state & JOB_REQUEUE) && job.batch_flag;
+    const bool lost_one =
+        std::erase_if(short_jobs(), [&](const auto& lost) { return lost.job_id == job.job_id; }) != 0;
+    if (goes_back && lost_one && ctld && !lacking(job, *ctld).empty()) expedite(job);
     const auto* its = &job;
     if ((its->job_state & JOB_STATE_BASE) == JOB_NODE_FAIL) speak_for_lost(job);
-    if ((job.job_state & JOB_REQUEUE) && job.batch_flag) begin_when_clean(job);
+    if (goes_back) begin_when_clean(job);
 }
 
 }  // namespace banyan::slurm

@@ -116,8 +116,20 @@ class Expedite(TrainingCase):
         self.cluster.wait_for_job(job)
         self.assertEqual(re.findall(r"^run (\d)$", self.cluster.output(job), re.M), ["0", "1"])
 
+    def test_its_nodes_are_kept_for_it(self):
+        """A job that waits before it in the queue has no use of the nodes that it gives up and takes again."""
+        job, ranks = self.start()
+        other = self.cluster.sbatch("-N5", "--nice=-100", script="sleep 600\n")
+        self.addCleanup(self.cluster.run, "scancel", other)
+        victim = self.another(job, ranks)
+        self.take(victim)
+        self.cluster.wait_for(lambda: self.cluster.job(job)["Restarts"] == "1" and self.cluster.job(job)["JobState"] == "RUNNING"
+                              or self.cluster.job(other)["JobState"] == "RUNNING", "one of the two has begun")
+        self.assertEqual(self.cluster.job(other)["JobState"], "PENDING")
+        self.runs_again_at_once(job, ranks, victim)
+
     def test_a_spare_is_left(self):
-        job, ranks = self.start(5, spares=1)
+        job, ranks = self.start(nodes=5, spares=1)
         victim = self.another(job, ranks)
         self.take(victim)
         self.end(job)
