@@ -13,6 +13,7 @@
 #include "common/config_keys.hpp"
 #include "common/file.hpp"
 #include "doctor/access.hpp"
+#include "doctor/site.hpp"
 #include "fault/policy/policy_file.hpp"
 
 namespace banyan::doctor {
