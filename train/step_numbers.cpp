@@ -108,7 +108,9 @@ result<step_numbers> numbers_of_step(const step_job& job, const step_words& w) {
                         line);
         // As many tasks as ranks, or as Slurm counts for the job, and yet something else.
         const bool of_all = w.tasks == std::uint64_t{all_nodes(r)} * r.tasks_per_node() && !says_nodes(w);
-        helper.looks_like_it = w.tasks == tasks || of_all;
+        // Of all tasks that Slurm counts for the job.
+        const bool says_only_each = w.tasks == 0 && w.tasks_per_node != 0 && !says_nodes(w);
+        helper.looks_like_it = w.tasks == tasks || of_all || says_only_each;
         helper.why = fmt::format("it says {}, and the plan has {}; for the training {}", in_words(w),
                                  planned(r), line);
         return helper;

@@ -192,6 +192,7 @@ TEST_CASE("a helper step is none of our business", "[spank]") {
     const auto step = numbers_of_step(j, {.min_nodes = 1, .max_nodes = 1, .tasks = 4}).value();
     CHECK_FALSE(step.training);
     CHECK(step.why.find("-n 4 -N 1") != std::string::npos);
+    CHECK(numbers_of_step(j, {.tasks_per_node = 4}).value().looks_like_it);
     CHECK(numbers_of_step(j, {.tasks = 6}).value().looks_like_it);  // $SLURM_NTASKS of the job
     // Beside a training of one rank a node: all nodes of the job, one task each.
     const auto one = job("dp=2", 1, {"n01", "n02", "n03"}, {"n03"});
