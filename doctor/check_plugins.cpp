@@ -60,10 +60,11 @@ findings check_plugins(const site& s) {
     const bool every_program = !runs || *runs < 0x190500;
     const auto& own = s.slurm.file ? s.slurm.file->config : *s.slurm.config;
     const bool named_here = value_of(own, "SelectType") == "select/cons_tres_banyan" || s.is.compute;
-    if (s.is.controller || (every_program && named_here))
+    const bool none = is_without_select(*s.slurm.config);
+    if (!none && (s.is.controller || (every_program && named_here)))
         out.push_back(judge_plugin(s, "select_cons_tres_banyan.so", micro,
                                    "programs of Slurm end when they cannot load the SelectType"));
-    if (s.is.controller)
+    if (!none && s.is.controller)
         out.push_back(judge_plugin(s, "job_submit_banyan.so", micro,
                                    "slurmctld does not start without a plugin that it is told to load"));
     if (s.is.compute || s.is.login || s.is.controller) judge_spank(s, out);

@@ -21,10 +21,13 @@ struct rule {
 
 const rule rules[] = {
     {verdict::wrong,
-     [](const slurm_config& c) { return value_of(c, "SelectType") == "select/cons_tres_banyan"; },
+     [](const slurm_config& c) {
+         return value_of(c, "SelectType") == "select/cons_tres_banyan" || is_without_select(c);
+     },
      "SelectType", "jobs are placed by Slurm alone, without the fabric and without an order of ranks",
      "SelectType=select/cons_tres_banyan, then restart slurmctld, and slurmd on every node"},
-    {verdict::wrong, [](const slurm_config& c) { return has_word(c, "JobSubmitPlugins", "banyan"); },
+    {verdict::wrong,
+     [](const slurm_config& c) { return has_word(c, "JobSubmitPlugins", "banyan") || is_without_select(c); },
      "JobSubmitPlugins",
      "a wrong --train option is not refused at submission but fails later, without the reason",
      "JobSubmitPlugins=banyan (after those that are there), then scontrol reconfigure"},
@@ -124,7 +127,11 @@ findings check_slurm(const site& s) {
                        "export SLURM_CONF=" + s.slurm.unset_conf});
     for (const auto& r : rules) {
         const auto value = value_of(config, r.key);
-        const auto shown = fmt::format("{}={}", r.key, value);
+        auto shown = fmt::format("{}={}", r.key, value);
+        if (is_without_select(config) && std::string_view(r.key) == "SelectType")
+            shown +=
+                ": Slurm chooses the nodes, and srun orders the ranks on them; the fabric is not looked at "
+                "(without-select.md)";
         if (r.holds(config)) {
             if (r.otherwise == verdict::wrong && !r.again) out.push_back(fine("slurm.conf", shown));
         } else {

@@ -87,6 +87,12 @@ bool has_word(const slurm_config& config, std::string_view key, std::string_view
                        [&](std::string_view w) { return lower_case(trim(w)) == lower_case(word); });
 }
 
+bool is_without_select(const slurm_config& config) {
+    const auto type = value_of(config, "SelectType");
+    return type.starts_with("select/") && type != "select/cons_tres_banyan" &&
+           !has_word(config, "JobSubmitPlugins", "banyan");
+}
+
 std::vector<std::string> controllers(const slurm_config& config) {
     std::vector<std::string> out;
     for (auto at = config.lower_bound("SlurmctldHost["); at != config.end(); ++at) {

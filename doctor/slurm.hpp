@@ -65,6 +65,9 @@ std::string lower_case(std::string_view text);
 std::string value_of(const slurm_config& config, std::string_view key);
 /// Whether `key` of the configuration is a comma list with `word` in it, however it is capitalized.
 bool has_word(const slurm_config& config, std::string_view key, std::string_view word);
+/// slurm.conf has a SelectType of Slurm's own and no job_submit/banyan: Slurm chooses the nodes, and banyan
+/// orders the ranks on them. With one of the two ours the other is missing. False where it is not known.
+bool is_without_select(const slurm_config& config);
 /// The hosts of slurmctld: "SlurmctldHost[0] = ctl1(10.0.0.1)" gives "ctl1".
 std::vector<std::string> controllers(const slurm_config& config);
 

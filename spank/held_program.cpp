@@ -6,7 +6,7 @@
 #include <string>
 
 #include "spank/plugin.hpp"
-#include "spank/srun_options.hpp"
+#include "spank/slurm_options.hpp"
 
 namespace banyan::spank {
 namespace {
@@ -27,7 +27,7 @@ char** program_words(spank_t sp) {
 }  // namespace
 
 void hold_program(spank_t sp) {
-    const auto* srun = srun_options::get();
+    const auto* srun = slurm_options::of_srun();
     // The first word is a file of programs, one that srun has yet to copy, or goes into a container's bundle.
     if (!srun || srun->is_set("multi-prog") || srun->is_set("bcast") || srun->is_set("container")) return;
     char** words = program_words(sp);

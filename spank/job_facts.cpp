@@ -7,6 +7,8 @@
 
 #include "common/text.hpp"
 #include "spank/spank_slurm.hpp"
+#include "train/slurm/own_conf.hpp"
+#include "train/slurm/running_job.hpp"
 
 namespace banyan::spank {
 namespace {
@@ -46,16 +48,34 @@ result<job_facts> read_job(std::uint32_t job, std::uint32_t component) {
     for (std::uint32_t i = 0; i < answer->record_count; ++i) {
         const auto& record = answer->job_array[i];
         if (!is_asked(record, job, component)) continue;
-        BANYAN_TRY(auto nodes, expand_hostlist(record.nodes ? record.nodes : ""));
-        const auto per_node = record.ntasks_per_node;
+        BANYAN_TRY(auto running, train::running_job_of(record));
         const auto its_component =
             is_heterogeneous(record) ? std::optional(record.het_job_offset) : std::nullopt;
-        return job_facts{record.user_id, its_component, std::move(nodes), per_node < NO_VAL16 ? per_node : 0u,
-                         read_plan(record)};
+        return job_facts{record.user_id, std::move(running), its_component, false, read_plan(record)};
     }
     return fail(errc::not_found, component == 0
                                      ? fmt::format("Slurm has no job {}", job)
                                      : fmt::format("Slurm has no component {} of job {}", component, job));
+}
+
+void add_plan_without_select(job_facts& job, const train::options& asked, std::vector<std::string> before) {
+    // A plan of an earlier run is left over from a time when SelectType was ours.
+    const bool not_told = !job.plan && job.plan.error().code == errc::unavailable;
+    if (not_told || job.known_plan()) return;
+    const auto own = libslurm::plans_without_select();
+    if (!own) {
+        if (job.plan) job.plan = std::unexpected(own.error());
+        return;
+    }
+    if (!*own) return;
+    job.without_select = true;
+    auto running = job.running;
+    running.before = std::move(before);
+    const auto plan = train::plan_without_select(asked, running);
+    if (plan)
+        job.plan = train::summary_of(*plan);
+    else
+        job.plan = std::unexpected(plan.error());
 }
 
 }  // namespace banyan::spank

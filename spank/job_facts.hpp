@@ -13,14 +13,15 @@
 
 #include "common/result.hpp"
 #include "train/plan_summary.hpp"
+#include "train/plan_without_select.hpp"
 
 namespace banyan::spank {
 
 struct job_facts {
     uid_t uid = 0;
+    train::running_job running;              ///< job, restart and nodes of the allocation as they are now
     std::optional<std::uint32_t> component;  ///< its number in a heterogeneous job
-    std::vector<std::string> nodes;          ///< of the allocation as it is now
-    std::uint32_t tasks_per_node = 0;        ///< 0: not given
+    bool without_select = false;             ///< `plan` is what follows from the nodes that Slurm chose
     /// Empty: it was placed without a plan. An error: slurmctld did not tell, or nothing to believe.
     result<std::optional<train::plan_summary>> plan;
 
@@ -31,5 +32,10 @@ struct job_facts {
 /// `component`: of a heterogeneous job, whose number `job` is; any other job has none but 0, and so has a
 /// component by its own number. Two small RPCs.
 result<job_facts> read_job(std::uint32_t job, std::uint32_t component);
+
+/// Where slurmctld has stored no plan for this run of the job, and Slurm's own plugin chose its nodes, `job`
+/// gets the plan that follows from what slurmctld tells and `asked`; `before`: see train::running_job. Else
+/// it stays as it is; so it does, with the reason, where the SelectType is not known.
+void add_plan_without_select(job_facts& job, const train::options& asked, std::vector<std::string> before);
 
 }  // namespace banyan::spank

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "spank/job_plan.hpp"
 
-#include <algorithm>
 #include <cstdlib>
+#include <string_view>
+#include <unordered_set>
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include "common/config.hpp"
@@ -12,18 +12,11 @@
 #include "spank/spank_slurm.hpp"
 #include "train/options.hpp"
 #include "train/plan_seal.hpp"
+#include "train/plan_without_select.hpp"
+#include "train/slurm/own_conf.hpp"
 
 namespace banyan::spank {
 namespace {
-
-/// Slurm's configuration as this very process has read it. A function would ask slurmctld for it.
-result<uid_t> slurm_user() {
-    const auto* conf = static_cast<const slurm_conf_t*>(::dlsym(RTLD_DEFAULT, "slurm_conf"));
-    // The prolog's has the number alone, and no name of the user, from 23.11 on.
-    if (!conf || !conf->cluster_name)
-        return fail(errc::internal, "Slurm's configuration is not in this process");
-    return conf->slurm_user_id;
-}
 
 std::string sealed_plan() {
     std::string sealed;
@@ -36,11 +29,24 @@ std::string sealed_plan() {
 }
 
 result<void> check_nodes(const train::plan& plan, const job_identity& job) {
+    const std::unordered_set<std::string_view> own(job.nodes.begin(), job.nodes.end());
     for (const auto* names : {&plan.nodes, &plan.spares})
         for (const auto& name : *names)
-            if (!std::binary_search(job.nodes.begin(), job.nodes.end(), name))
+            if (!own.contains(name))
                 return fail(errc::denied, fmt::format("the plan names {}, which is not the job's", name));
     return {};
+}
+
+/// Its shape and its numbers are the user's, the rest is slurmd's. Other options change no plan.
+result<train::plan> own_plan(const job_identity& job) {
+    train::env_reader reader;
+    for (const auto option : {train::parallel, train::spares, train::min_dp}) {
+        const std::string name = train::option_names[option].env;
+        if (const auto text = spank_variable(name); !text.empty()) reader.take(name + "=" + text);
+    }
+    BANYAN_TRY(const auto asked, reader.finish());
+    return train::plan_without_select(
+        asked, {job.job, job.restart, job.nodes, static_cast<std::uint32_t>(job.nodes.size())});
 }
 
 }  // namespace
@@ -72,11 +78,12 @@ result<job_identity> job_of_slurmd() {
     BANYAN_TRY(out.restart, slurmd_number("SLURM_JOB_RESTART_COUNT", UINT32_MAX));
     BANYAN_TRY(const auto nodes, slurmd_variable("SLURM_NODELIST"));
     BANYAN_TRY(out.nodes, expand_hostlist(nodes));
-    std::sort(out.nodes.begin(), out.nodes.end());
     return out;
 }
 
 result<train::plan> trusted_plan(const settings& s, const job_identity& job) {
+    BANYAN_TRY(const auto own, libslurm::plans_without_select());
+    if (own) return own_plan(job);
     const auto asked = spank_variable(train::option_names[train::parallel].env);
     const auto sealed = sealed_plan();
     if (asked.empty() || sealed.empty())
@@ -88,10 +95,10 @@ result<train::plan> trusted_plan(const settings& s, const job_identity& job) {
     BANYAN_TRY(const auto shape, topo::parse_shape(asked));
     BANYAN_TRY(const auto file, config_file::load(config_of(s)));
     BANYAN_TRY(auto opened, train::open_plan(file.section("munge").text("socket"), sealed));
-    BANYAN_TRY(const auto controller, slurm_user());
-    if (opened.writer != controller)
+    BANYAN_TRY(const auto conf, libslurm::own_conf());
+    if (opened.writer != conf->slurm_user_id)
         return fail(errc::denied, fmt::format("uid {} wrote the job's plan, and not slurmctld's user ({})",
-                                              opened.writer, controller));
+                                              opened.writer, conf->slurm_user_id));
     const auto& plan = opened.what;
     if (plan.job != job.job || plan.restart != job.restart)
         return fail(errc::denied,

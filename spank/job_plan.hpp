@@ -26,7 +26,7 @@ struct job_identity {
     std::uint32_t restart = 0;
     uid_t uid = 0;
     std::string node;                ///< this one
-    std::vector<std::string> nodes;  ///< all of the job's, ascending
+    std::vector<std::string> nodes;  ///< all of the job's, in Slurm's order
 };
 result<job_identity> job_of_slurmd();
 
@@ -34,7 +34,8 @@ result<job_identity> job_of_slurmd();
 std::string spank_variable(const std::string& name);
 
 /// The plan in the environment, if slurmctld's user wrote it for exactly this run of this job, for its shape
-/// as --train-parallel has it and for no node but the job's.
+/// as --train-parallel has it and for no node but the job's. Where Slurm's own plugin chose the nodes, the
+/// plan that follows from `job` and the shape: what the environment has is not looked at then.
 result<train::plan> trusted_plan(const settings& s, const job_identity& job);
 
 }  // namespace banyan::spank

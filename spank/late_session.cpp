@@ -74,13 +74,15 @@ result<train::plan> plan_of(const train::plan_summary& told, const std::vector<s
 }
 
 result<std::uint32_t> open_now(const settings& s, const daemon_paths& paths, std::uint32_t job,
-                               const std::vector<std::string>& nodes, const std::string& asked) {
-    BANYAN_TRY(const auto options, train::parse_checkpoint(asked));
-    BANYAN_TRY(const auto facts, read_job(job, 0));
+                               const std::vector<std::string>& nodes, const train::options& asked,
+                               const std::string& checkpoint) {
+    BANYAN_TRY(const auto options, train::parse_checkpoint(checkpoint));
+    BANYAN_TRY(auto facts, read_job(job, 0));
+    add_plan_without_select(facts, asked, nodes);
     if (!facts.plan) return std::unexpected(facts.plan.error());
     const auto* told = facts.known_plan();
     if (!told) return fail(errc::not_found, fmt::format("job {} has no plan of its ranks", job));
-    BANYAN_TRY(const auto plan, plan_of(*told, nodes, facts.nodes));
+    BANYAN_TRY(const auto plan, plan_of(*told, nodes, facts.running.nodes));
     BANYAN_TRY(const auto session, make_session(plan, options, facts.uid, paths.node));
     BANYAN_TRY(const auto address, own_address(plan, paths.node));
     BANYAN_TRY([[maybe_unused]] const auto answer, open_at_daemon(s, paths, address, session, late_timeout));
@@ -90,9 +92,10 @@ result<std::uint32_t> open_now(const settings& s, const daemon_paths& paths, std
 }  // namespace
 
 result<std::uint32_t> open_late_session(const settings& s, const daemon_paths& paths, std::uint32_t job,
-                                        const std::vector<std::string>& nodes, const std::string& asked) {
+                                        const std::vector<std::string>& nodes, const train::options& asked,
+                                        const std::string& checkpoint) {
     const auto ask = [&] {
-        const auto restart = open_now(s, paths, job, nodes, asked);
+        const auto restart = open_now(s, paths, job, nodes, asked, checkpoint);
         return restart ? std::to_string(*restart) : restart.error().text();
     };
     BANYAN_TRY(const auto said, ask_forked(ask, clock::now() + late_timeout));

@@ -13,14 +13,17 @@
 
 #include "common/result.hpp"
 #include "spank/launch.hpp"
+#include "train/options.hpp"
 
 namespace banyan::spank {
 
 /// Opens the session of the job's present run at the daemon, as its prolog would have: by the summary of the
-/// plan, which slurmctld tells. Where no daemon answers, one is started, outside of the step. `nodes`: of the
-/// step, slot by slot; `asked`: --train-ckpt. Returns how often the job was requeued. A few RPCs, in a
-/// process of their own that gets 15 s: a step that cannot be ended for a minute drains the node.
+/// plan, which slurmctld tells, or where Slurm's own plugin chose the nodes by the plan that follows from
+/// `asked`. Where no daemon answers, one is started, outside of the step. `nodes`: of the step, slot by slot;
+/// `checkpoint`: --train-ckpt, by variable or option. Returns how often the job was requeued. A few RPCs, in
+/// a process of their own that gets 15 s: a step that cannot be ended for a minute drains the node.
 result<std::uint32_t> open_late_session(const settings& s, const daemon_paths& paths, std::uint32_t job,
-                                        const std::vector<std::string>& nodes, const std::string& asked);
+                                        const std::vector<std::string>& nodes, const train::options& asked,
+                                        const std::string& checkpoint);
 
 }  // namespace banyan::spank

@@ -70,7 +70,7 @@ std::string address_of(const std::string& node) {
 /// Without a plan the numbers that were submitted tell.
 bool starts_launchers(const job_facts& job) {
     const auto* plan = job.known_plan();
-    return plan ? plan->launchers : job.tasks_per_node == 1;
+    return plan ? plan->launchers : job.running.tasks_per_node == 1;
 }
 
 }  // namespace
@@ -84,7 +84,8 @@ void forget_ranks() {
                              "BANYAN_NODE_RANK",   "BANYAN_NNODES",       "BANYAN_NPROC_PER_NODE",
                              "PET_NODE_RANK",      "PET_NNODES",          "PET_NPROC_PER_NODE",
                              "PET_MASTER_ADDR",    "PET_MASTER_PORT",     "BANYAN_CKPT_EVERY",
-                             "BANYAN_CKPT_SOCKET", "BANYAN_CKPT_OFF",     program_variable})
+                             "BANYAN_CKPT_SOCKET", "BANYAN_CKPT_OFF",     program_variable,
+                             train::slots_variable})
         ::unsetenv(name);
     for (const auto dimension : topo::all_dimensions)
         for (const char* what : {"RANK", "SIZE"}) ::unsetenv(dimension_variable(dimension, what).c_str());

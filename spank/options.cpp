@@ -7,6 +7,7 @@
 
 #include "spank/plugin.hpp"
 #include "spank/srun_step.hpp"
+#include "spank/submission.hpp"
 
 namespace banyan::spank {
 namespace {
@@ -19,11 +20,6 @@ using train::which;
 // as the component of a heterogeneous job that it was said for.
 std::array<std::optional<std::string>, option_count> chosen;
 std::array<unsigned, option_count> times_given;  // since the last component of a heterogeneous srun
-
-std::string left_by_sbatch(which option) {
-    const char* value = std::getenv((std::string("SLURM_SPANK_") + option_names[option].env).c_str());
-    return value ? value : "";
-}
 
 int accept(int index, const char* text, int remote) {
     const auto option = static_cast<which>(index);
@@ -90,7 +86,10 @@ int settle_options(spank_t sp) {
         else
             ::unsetenv(name.variable);
     }
-    if (spank_context() == S_CTX_LOCAL) settle_step(sp);
+    if (spank_context() == S_CTX_LOCAL)
+        settle_step(sp);
+    else
+        settle_submission();
     times_given.fill(0);
     return end_component(chosen);
 }
@@ -113,11 +112,14 @@ result<train::options> asked_options() {
 // Slurm hands over what sbatch left in the environment as if it had been typed.
 bool given_here(which option) { return times_given[option] > (was_inherited(option) ? 1u : 0u); }
 
-bool was_inherited(which option) { return !left_by_sbatch(option).empty(); }
+std::string submitted_text(which option) {
+    const char* value = std::getenv((std::string("SLURM_SPANK_") + option_names[option].env).c_str());
+    return value ? value : "";
+}
 
 void refuse_what_the_job_decides() {
     for (const auto option : {train::spares, train::min_dp, train::model, train::wait, train::checkpoint}) {
-        const auto submitted = left_by_sbatch(option);
+        const auto submitted = submitted_text(option);
         if (!given_here(option) || *chosen[option] == submitted) continue;
         // A job without checkpoints leaves them to its steps.
         if (option == train::checkpoint && submitted.empty()) continue;

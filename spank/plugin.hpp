@@ -33,8 +33,9 @@ result<train::options> asked_options();
 /// True when the option stood on this very command line, not in what sbatch left in the environment. For
 /// settle_step: afterwards srun may come to its next component.
 bool given_here(train::which option);
-/// sbatch left a value in the environment.
-bool was_inherited(train::which option);
+/// What sbatch left in the environment; empty when nothing.
+std::string submitted_text(train::which option);
+inline bool was_inherited(train::which option) { return !submitted_text(option).empty(); }
 /// Ends srun when its line says what only a job's submission can, or something else than that did.
 void refuse_what_the_job_decides();
 

@@ -9,28 +9,20 @@
 #include "spank/held_program.hpp"
 #include "spank/job_facts.hpp"
 #include "spank/plugin.hpp"
-#include "spank/srun_options.hpp"
+#include "spank/slurm_options.hpp"
 #include "spank/srun_words.hpp"
 #include "train/launchers.hpp"
 #include "train/min_dp.hpp"
 #include "train/numbers.hpp"
-#include "train/slurm/libslurm.hpp"
+#include "train/slurm/own_conf.hpp"
 
 namespace banyan::spank {
 namespace {
 
 step_decision decided;
 
-/// -G counts those of the spares, too, which the step leaves out.
-bool share_out_gpus(const srun_options& srun, const topo::request& request) {
-    if (!srun.is_set("gpus") || srun.is_set("ntasks-per-gpu") || srun.is_set("gpus-per-task")) return true;
-    const auto each = train::gpus_of_each(srun.text("gpus"), train::all_nodes(request));
-    if (!each) refuse(each.error().text());
-    return !*each || (srun.reset("gpus") && srun.set("gpus-per-node", **each));
-}
-
 /// With --export=NONE, or a list, the tasks get what it names: what tells them their ranks has to be there.
-bool export_ranks(const srun_options& srun) {
+bool export_ranks(const slurm_options& srun) {
     if (!srun.is_set("export")) return true;
     return srun.set(
         "export",
@@ -40,13 +32,13 @@ bool export_ranks(const srun_options& srun) {
 }
 
 /// Slurm lays the step out by a list with a node for each task. It takes no -N beside that.
-bool ask_for_order(const srun_options& srun, const topo::request& request,
+bool ask_for_order(const slurm_options& srun, const topo::request& request,
                    const std::vector<std::string>& order) {
     return srun.reset("nodes") && srun.set("distribution", "arbitrary") &&
            srun.set("nodelist", fmt::format("{}", fmt::join(train::node_of_each_task(request, order), ",")));
 }
 
-void ask_for(const srun_options& srun, std::uint32_t nodes, const topo::request& request,
+void ask_for(const slurm_options& srun, std::uint32_t nodes, const topo::request& request,
              const std::vector<std::string>& nodelist = {}, const std::vector<std::string>& order = {}) {
     // What the step itself counts it counts for its own nodes.
     const bool own_gpus = srun.is_typed('G') && nodes == request.nodes;
@@ -63,15 +55,20 @@ void ask_for(const srun_options& srun, std::uint32_t nodes, const topo::request&
 }
 
 /// srun makes an allocation of its own: of all nodes, and its step is that of the ranks.
-void settle_allocation(spank_t sp, const srun_options& srun, const train::options& asked) {
+void settle_allocation(spank_t sp, const slurm_options& srun, const train::options& asked) {
     const auto request = train::request_from(asked, stated_by(srun));
     if (!request) refuse(request.error().text());
     if (!*request) return;
-    if (!libslurm::slurmctld_orders_ranks)
+    const auto own = libslurm::plans_without_select();
+    const bool in_order = own && *own;
+    const bool ordered = in_order ? (*request)->spares == 0 && topo::ranks_are_consecutive(**request)
+                                  : libslurm::slurmctld_orders_ranks;
+    if (!ordered)
         refuse(
             "this Slurm cannot order the ranks of a step whose allocation srun makes; put salloc and the "
             "same options "
             "before it: salloc --train-parallel=... srun ...");
+    if (in_order && !srun.set("distribution", "block")) refuse("srun takes no order of its tasks");
     ask_for(srun, train::all_nodes(**request), **request);
     // The nodes of the step are chosen in slurmctld: srun asks for it right after the allocation.
     if ((*request)->spares > 0) spank_job_control_setenv(sp, train::step_mark, train::step_mark_value, 1);
@@ -86,8 +83,8 @@ result<topo::request> request_of(const job_facts& job, const train::options& ask
         return request;
     }
     const auto ranks = asked.parallel->ranks();
-    auto per_node = job.tasks_per_node;
-    const auto all = static_cast<std::uint32_t>(job.nodes.size());
+    auto per_node = job.running.tasks_per_node;
+    const auto all = static_cast<std::uint32_t>(job.running.nodes.size());
     const auto active = all > asked.spares ? all - asked.spares : 0;
     const bool launchers = train::asks_for_launchers(*asked.parallel, active, 0, per_node);
     if (launchers) per_node = ranks / active;
@@ -98,14 +95,14 @@ result<topo::request> request_of(const job_facts& job, const train::options& ask
 }
 
 /// A shape of the step's own in an allocation that has none.
-void settle_own(const srun_options& srun, const train::options& asked, const train::step_words& words,
+void settle_own(const slurm_options& srun, const train::options& asked, const train::step_words& words,
                 const job_facts& job) {
     auto stated = stated_by(srun);
     stated.tasks = words.tasks;
     stated.tasks_per_node = words.tasks_per_node;
     stated.min_nodes = words.min_nodes ? words.min_nodes : static_cast<std::uint32_t>(words.nodelist.size());
     stated.max_nodes = words.max_nodes;
-    if (stated.min_nodes == 0) stated.min_nodes = static_cast<std::uint32_t>(job.nodes.size());
+    if (stated.min_nodes == 0) stated.min_nodes = static_cast<std::uint32_t>(job.running.nodes.size());
     const auto request = train::request_from(asked, stated);
     if (!request) refuse(request.error().text());
     ask_for(srun, (*request)->nodes, **request);
@@ -113,14 +110,14 @@ void settle_own(const srun_options& srun, const train::options& asked, const tra
 
 /// `why` is for srun -v, whose level srun itself has not set by now, and for a step that looks like the
 /// training.
-void be_helper(const srun_options& srun, const std::string& why, bool looks_like_it = false) {
+void be_helper(const slurm_options& srun, const std::string& why, bool looks_like_it = false) {
     decided.role = step_role::helper;
     if (looks_like_it || number_in(srun.text("verbose")) != 0)
         slurm_info("banyan: this step is not the training, its tasks get no ranks: %s", why.c_str());
 }
 
 /// The component that a step is of; 0 for that of a job which has none. Nothing for several at once.
-std::optional<std::uint32_t> component_of(const srun_options& srun) {
+std::optional<std::uint32_t> component_of(const slurm_options& srun) {
     if (in_step_of_several()) return std::nullopt;
     auto text = srun.text("het-group");
     std::erase_if(text, [](char c) { return c == '[' || c == ']'; });
@@ -145,19 +142,34 @@ void check_own_shape(const topo::shape& typed, const std::string& placed, std::u
 /// means the training still.
 void go_on_with_fewer(topo::request& request, const job_facts& job, train::step_words& words) {
     const auto* plan = job.known_plan();
-    const auto left = static_cast<std::uint32_t>(job.nodes.size());
+    const auto left = static_cast<std::uint32_t>(job.running.nodes.size());
     const auto fewer = plan ? train::request_on(request, plan->min_nodes, left) : std::nullopt;
     decided.fewer = fewer && fewer->nodes != request.nodes;
     if (!decided.fewer) return;
     if (words.tasks == request.tasks()) words.tasks = 0;
     if (words.min_nodes == request.nodes && words.max_nodes == request.nodes)
         words.min_nodes = words.max_nodes = 0;
-    slurm_info("banyan: %zu nodes are left: the training goes on as %s, and not %s", job.nodes.size(),
+    slurm_info("banyan: %zu nodes are left: the training goes on as %s, and not %s", job.running.nodes.size(),
                fewer->dims.text().c_str(), request.dims.text().c_str());
     request = *fewer;
 }
 
-void settle_in_job(const srun_options& srun, std::uint32_t id) {
+/// As the job was submitted, whatever this srun's line says.
+train::options as_submitted(train::options asked) {
+    if (auto shape = topo::parse_shape(submitted_text(train::parallel))) asked.parallel = std::move(*shape);
+    return asked;
+}
+
+/// Which node had which slot before one left, as far as the script's environment tells: by banyan-run, which
+/// follows the losses, or by the nodes at the start of the job. It is harmless: where his ranks sit is the
+/// user's to say.
+std::vector<std::string> order_before(const job_facts& job, const train::options& asked,
+                                      std::optional<std::uint32_t> component) {
+    if (auto told = expand_hostlist(variable(train::slots_variable)); told && !told->empty()) return *told;
+    return train::order_at_start(asked, job.running, variable_of("SLURM_JOB_NODELIST", component));
+}
+
+void settle_in_job(const slurm_options& srun, std::uint32_t id) {
     const auto component = component_of(srun);
     const bool here = variable("SLURM_JOB_ID") == std::to_string(id);
     const bool in_het = here && in_heterogeneous_job();
@@ -182,7 +194,7 @@ void settle_in_job(const srun_options& srun, std::uint32_t id) {
         refuse(fmt::format(
             "--train-parallel={} is not for component {} of job {}, which was submitted without it",
             typed->parallel->text(), *component, id));
-    const auto job = read_job(id, *component);
+    auto job = read_job(id, *component);
     if (!job && job.error().code == errc::not_found && *component != 0) {
         be_helper(srun, "it is for a component that does not train");
         return;
@@ -192,6 +204,11 @@ void settle_in_job(const srun_options& srun, std::uint32_t id) {
         return;
     }
     const bool inherited = in_het || (was_inherited(train::parallel) && here);
+    if (inherited) {
+        const auto submitted = as_submitted(*asked);
+        add_plan_without_select(*job, submitted,
+                                order_before(*job, submitted, in_het ? component : std::nullopt));
+    }
     if (!job->plan)
         slurm_error("banyan: %s; the step has the numbers that were submitted",
                     job->plan.error().text().c_str());
@@ -207,10 +224,10 @@ void settle_in_job(const srun_options& srun, std::uint32_t id) {
     auto request = request_of(*job, *asked);
     if (!request) return;
     go_on_with_fewer(*request, *job, words);
-    const auto numbers =
-        train::numbers_of_step({*request, job->nodes, plan ? plan->spares : std::vector<std::string>{},
-                                plan ? plan->order : std::vector<std::string>{}},
-                               words);
+    const auto numbers = train::numbers_of_step(
+        {*request, job->running.nodes, plan ? plan->spares : std::vector<std::string>{},
+         plan ? plan->order : std::vector<std::string>{}},
+        words);
     if (!numbers) refuse(numbers.error().text());
     if (!numbers->training) {
         be_helper(srun, numbers->why, numbers->looks_like_it);
@@ -228,7 +245,7 @@ void settle_in_job(const srun_options& srun, std::uint32_t id) {
 void settle_step(spank_t sp) {
     decided = {};
     forget_ranks();
-    const auto* srun = srun_options::get();
+    const auto* srun = slurm_options::of_srun();
     if (!srun || srun->is_set("no-allocate")) return;  // -Z knows no job
     const auto job = number_in(srun->text("jobid"));
     if (job != 0) return settle_in_job(*srun, job);

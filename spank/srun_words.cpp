@@ -6,6 +6,7 @@
 
 #include "common/text.hpp"
 #include "spank/plugin.hpp"
+#include "spank/srun_step.hpp"
 #include "train/srun_code.hpp"
 
 namespace banyan::spank {
@@ -17,7 +18,7 @@ std::vector<std::string> names_in(const std::string& text) {
 }
 
 /// -N as srun has it: "4" or "2-4".
-void read_nodes(const srun_options& srun, std::uint32_t& least, std::uint32_t& most) {
+void read_nodes(const slurm_options& srun, std::uint32_t& least, std::uint32_t& most) {
     const auto text = srun.text("nodes");
     least = number_in(text.substr(0, text.find('-')));
     most = text.find('-') == std::string::npos ? least : number_in(text.substr(text.find('-') + 1));
@@ -26,12 +27,6 @@ void read_nodes(const srun_options& srun, std::uint32_t& least, std::uint32_t& m
 
 std::string of_component(const char* name, std::uint32_t component) {
     return std::string(name) + "_HET_GROUP_" + std::to_string(component);
-}
-
-/// As srun reads it for a component of a heterogeneous job: its own where it has one.
-std::string variable_of(const char* name, std::optional<std::uint32_t> component) {
-    const auto own = component ? variable(of_component(name, *component).c_str()) : std::string();
-    return own.empty() ? variable(name) : own;
 }
 
 /// banyan-run started this srun, and the user has not chosen a code for its errors.
@@ -48,6 +43,11 @@ int code_of_errors() {
 std::string variable(const char* name) {
     const char* value = std::getenv(name);
     return value ? value : "";
+}
+
+std::string variable_of(const char* name, std::optional<std::uint32_t> component) {
+    const auto own = component ? variable(of_component(name, *component).c_str()) : std::string();
+    return own.empty() ? variable(name) : own;
 }
 
 std::uint32_t number_in(const std::string& text) {
@@ -81,7 +81,7 @@ void prepare_srun() {
         for (const char* name : {"SLURM_NTASKS", "SLURM_NPROCS"}) ::unsetenv(name);
 }
 
-train::step_words words_of(const srun_options& srun, std::optional<std::uint32_t> component) {
+train::step_words words_of(const slurm_options& srun, std::optional<std::uint32_t> component) {
     train::step_words out;
     const auto variable = [&](const char* name) { return variable_of(name, component); };
     if (srun.is_typed('n') || srun.is_set("multi-prog")) out.tasks = number_in(srun.text("ntasks"));
@@ -101,17 +101,25 @@ train::step_words words_of(const srun_options& srun, std::optional<std::uint32_t
     return out;
 }
 
-train::stated_numbers stated_by(const srun_options& srun) {
+train::stated_numbers stated_by(const slurm_options& options) {
     train::stated_numbers out;
-    if (srun.is_set("nodes"))
-        read_nodes(srun, out.min_nodes, out.max_nodes);
+    if (options.is_set("nodes"))
+        read_nodes(options, out.min_nodes, out.max_nodes);
     else
-        out.min_nodes = static_cast<std::uint32_t>(names_in(srun.text("nodelist")).size());
-    if (srun.is_set("ntasks")) out.tasks = number_in(srun.text("ntasks"));
-    if (srun.is_set("ntasks-per-node")) out.tasks_per_node = number_in(srun.text("ntasks-per-node"));
-    out.gpus_per_node = srun.is_set("gpus-per-node") ? train::gpus_in(srun.text("gpus-per-node"), true)
-                                                     : train::gpus_in(srun.text("gres"));
+        out.min_nodes = static_cast<std::uint32_t>(names_in(options.text("nodelist")).size());
+    if (options.is_set("ntasks")) out.tasks = number_in(options.text("ntasks"));
+    if (options.is_set("ntasks-per-node")) out.tasks_per_node = number_in(options.text("ntasks-per-node"));
+    out.gpus_per_node = options.is_set("gpus-per-node") ? train::gpus_in(options.text("gpus-per-node"), true)
+                                                        : train::gpus_in(options.text("gres"));
     return out;
+}
+
+bool share_out_gpus(const slurm_options& options, const topo::request& request) {
+    if (!options.is_set("gpus") || options.is_set("ntasks-per-gpu") || options.is_set("gpus-per-task"))
+        return true;
+    const auto each = train::gpus_of_each(options.text("gpus"), train::all_nodes(request));
+    if (!each) refuse(each.error().text());
+    return !*each || (options.reset("gpus") && options.set("gpus-per-node", **each));
 }
 
 }  // namespace banyan::spank

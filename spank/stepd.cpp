@@ -33,6 +33,17 @@ std::string own_name(spank_t sp) {
     return name.starts_with('.') || name.find('/') != std::string::npos ? std::string() : name;
 }
 
+/// From which the plan follows where nobody stores it. The text is the step's user's.
+train::options options_of_step(spank_t sp) {
+    train::env_reader reader;
+    for (const auto option : {train::parallel, train::spares, train::min_dp}) {
+        const auto& name = train::option_names[option];
+        if (const auto text = job_variable(sp, name.variable); !text.empty())
+            reader.take(fmt::format("{}={}", name.env, text));
+    }
+    return reader.finish().value_or(train::options{});
+}
+
 /// slurmstepd is of one step. What its hooks need at the step's end is read at its begin: a file system that
 /// hangs by then must not keep slurmstepd from ending.
 struct {
@@ -77,7 +88,8 @@ int open_step(spank_t sp, const settings& s) {
     const bool knows_less =
         !opened && (opened.error().code == errc::not_found || opened.error().code == errc::denied);
     if (!opened && (knows_less || !daemon_answers(*paths))) {
-        const auto late = open_late_session(s, *paths, job, *nodes, job_variable(sp, checkpoint_variable));
+        const auto late = open_late_session(s, *paths, job, *nodes, options_of_step(sp),
+                                            job_variable(sp, checkpoint_variable));
         if (late) {
             slurm_info("banyan: job %u: no prolog opened its checkpoint session; this step did", job);
             request.restart = *late;

@@ -27,6 +27,26 @@ job_plan plan_of(const train::plan_summary& told) {
     return out;
 }
 
+result<job_plan> plan_of(const train::options& asked, train::running_job told) {
+    BANYAN_TRY(const auto plan, train::plan_without_select(asked, told));
+    auto out = plan_of(train::summary_of(plan));
+    told.before = plan.nodes;
+    out.asked = asked;
+    out.told = std::move(told);
+    return out;
+}
+
+void follow_losses(job_plan& plan, const std::vector<std::string>& nodes) {
+    if (!plan.asked) return;
+    plan.told.nodes = nodes;
+    // With too few nodes for a plan there is no step either.
+    if (const auto now = train::plan_without_select(*plan.asked, plan.told)) {
+        plan.told.before = now->nodes;
+        plan.spares = now->spares;
+    }
+    ::setenv(train::slots_variable, compress_hostlist(plan.told.before).c_str(), 1);
+}
+
 job_plan plan_on(const job_plan& plan, std::size_t nodes) {
     if (!plan.elastic || nodes >= plan.nodes) return plan;
     const auto fewer = train::request_on(*plan.elastic, plan.min_nodes, static_cast<std::uint32_t>(nodes));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "train/plan_summary.hpp"
+#include "train/plan_without_select.hpp"
 
 namespace banyan::supervisor {
 
@@ -21,10 +22,18 @@ struct job_plan {
     std::optional<std::uint32_t> component;  ///< of a heterogeneous job
     std::optional<topo::request> elastic{};  ///< of a job with --train-min-dp: what it asked for
     std::uint32_t min_nodes = 0;             ///< of that one
+    /// Of a job whose nodes Slurm's own plugin chose: from which its plan follows. Nobody else keeps it.
+    std::optional<train::options> asked{};
+    train::running_job told{};
 };
 /// The same for the nodes that are left: with fewer groups of ranks, where the job may do with those.
 job_plan plan_on(const job_plan& plan, std::size_t nodes);
 job_plan plan_of(const train::plan_summary& told);
+/// Of a job whose nodes Slurm's own plugin chose, on the nodes that it began with.
+result<job_plan> plan_of(const train::options& asked, train::running_job told);
+/// A node of it may have left: its slot goes to a spare, and the next srun is told which node has which slot.
+/// Nothing where slurmctld keeps the plan.
+void follow_losses(job_plan& plan, const std::vector<std::string>& nodes);
 
 /// The spares that the next step does not need, the last of the plan first, when the allocation has `nodes`.
 std::vector<std::string> spares_to_leave_out(const job_plan& plan, const std::vector<std::string>& nodes);

@@ -6,10 +6,13 @@
 #include <cstdlib>
 #include <optional>
 
+#include <fmt/format.h>
+
 #include "common/build_info.hpp"
 #include "common/command.hpp"
 #include "common/text.hpp"
 #include "supervisor/supervisor.hpp"
+#include "train/components.hpp"
 #include "train/slurm/plan_query.hpp"
 
 namespace {
@@ -28,14 +31,50 @@ result<std::uint32_t> job_of_environment() {
     return static_cast<std::uint32_t>(*job);
 }
 
+std::string variable(const std::string& name) {
+    const char* value = std::getenv(name.c_str());
+    return value ? value : "";
+}
+
+/// With which the job, or its component, was submitted, as far as its plan follows from them.
+result<train::options> options_of_environment(std::optional<std::uint32_t> number) {
+    train::env_reader reader;
+    for (const auto option : {train::parallel, train::spares, train::min_dp}) {
+        const std::string name = train::option_names[option].env;
+        const auto text =
+            number ? variable(train::component_variable(option, *number)) : variable("SLURM_SPANK_" + name);
+        if (!text.empty()) reader.take(name + "=" + text);
+    }
+    return reader.finish();
+}
+
+/// The plan that nobody stores, of a job whose nodes Slurm's own plugin chose; empty for one that asked for
+/// no ranks, and where slurmctld would have stored it.
+result<job_plan> plan_without_store(const job_state& state, std::optional<std::uint32_t> number) {
+    BANYAN_TRY(const auto asked, options_of_environment(number));
+    if (!asked.parallel) return job_plan{};
+    BANYAN_TRY(const auto own, plans_without_select());
+    if (!own) return job_plan{};
+    auto told = state.told;
+    const auto* list = "SLURM_JOB_NODELIST";
+    told.before = train::order_at_start(
+        asked, told, variable(number ? fmt::format("{}_HET_GROUP_{}", list, *number) : list));
+    return plan_of(asked, std::move(told));
+}
+
 /// Of a job without a plan, and of one whose plan is not known: the numbers are then those of srun's own
 /// words.
-job_plan plan_to_follow(std::uint32_t job, const job_state& state) {
+job_plan plan_to_follow(std::uint32_t job, const job_state& state,
+                        std::optional<std::uint32_t> number = std::nullopt) {
     const auto told = train::query_plan(job, state.restarts);
-    if (!told)
+    if (told && *told) return plan_of(**told);
+    auto own =
+        told || told.error().code != errc::unavailable ? plan_without_store(state, number) : job_plan{};
+    if (own && own->nodes) return std::move(*own);
+    if (!told || !own)
         std::fprintf(stderr, "banyan-run: %s; going on as for a job without --train-parallel\n",
-                     printable(told.error().text()).c_str());
-    return told && *told ? plan_of(**told) : job_plan{};
+                     printable((told ? own.error() : told.error()).text()).c_str());
+    return {};
 }
 
 struct component {
@@ -54,7 +93,7 @@ std::optional<component> training_component() {
         const auto id = static_cast<std::uint32_t>(*job);
         auto state = query_job(id);
         if (!state) continue;
-        auto plan = plan_to_follow(id, *state);
+        auto plan = plan_to_follow(id, *state, number);
         plan.component = number;
         if (plan.nodes) return component{id, std::move(*state), std::move(plan)};
     }

@@ -48,6 +48,11 @@ supervisor::supervisor(options opts, std::uint32_t job, job_state first, job_pla
       nodes_(std::move(first.nodes)),
       unused_(plan_.spares),
       recovery_(clock::now(), newest_saved(socket_, job_)) {
+    if (plan_.asked)
+        say(fmt::format(
+            "Slurm chose the nodes, and the ranks follow their order: {}{}; no fabric was looked at",
+            compress_hostlist(plan_.told.before),
+            plan_.spares.empty() ? "" : "; to spare: " + compress_hostlist(plan_.spares)));
     if (plan_.nodes)
         detail(fmt::format("the plan has {} ranks on {} nodes, {} spare", plan_.ranks, plan_.nodes,
                            plan_.spares.size()));
@@ -78,6 +83,7 @@ int supervisor::run() {
 }
 
 result<step_end> supervisor::run_step() {
+    follow_losses(plan_, nodes_);
     correct_environment(nodes_, plan_.component);
     const auto words = srun_words(plan_on(plan_, nodes_.size()), nodes_, opts_.srun, recovery_.runs());
     detail(fmt::format("running {}", fmt::join(words, " ")));

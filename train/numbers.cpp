@@ -149,6 +149,18 @@ std::uint32_t gpus_in(std::string_view gres, bool all_are_gpus) {
     return sum <= topo::max_ranks_per_node ? static_cast<std::uint32_t>(sum) : 0;
 }
 
+result<void> check_tasks_of_gpus(const topo::request& asked, std::uint32_t gpus, std::uint32_t each) {
+    const auto tasks = asked.tasks_per_node();
+    if (each != 0 && std::uint64_t{gpus} * each == tasks) return {};
+    const auto fitting = gpus != 0 ? gpus : each != 0 ? std::max(1u, tasks / each) : tasks;
+    return fail(
+        errc::invalid_input,
+        fmt::format("--ntasks-per-gpu={} on {} GPUs of a node are not the {} tasks of --train-parallel={}",
+                    each, gpus, tasks, asked.dims.text()),
+        fmt::format("write --ntasks-per-node={} --gpus-per-node={}, and no --ntasks-per-gpu", tasks,
+                    fitting));
+}
+
 result<std::optional<std::string>> gpus_of_each(std::string_view in_all, std::uint32_t nodes) {
     const auto at = in_all.find_last_of(":=") + 1;  // 0 when there is none
     const auto count = parse_number(in_all.substr(at), UINT32_MAX);

@@ -33,6 +33,10 @@ inline std::uint32_t all_nodes(const topo::request& r) { return r.nodes + r.spar
 /// like; 0 when there are none, or the text is not understood.
 std::uint32_t gpus_in(std::string_view gres, bool all_are_gpus = false);
 
+/// With --ntasks-per-gpu Slurm makes as many tasks as the GPUs say, whatever else is given: whether `gpus` of
+/// a node with `each` tasks are those of `asked`.
+result<void> check_tasks_of_gpus(const topo::request& asked, std::uint32_t gpus, std::uint32_t each);
+
 /// A number of GPUs in all, such as "gres:gpu:a100:16", "a100:16" or "16", as that of each of `nodes`. An
 /// error when it does not divide; nothing for several kinds at once, which stay as they are.
 result<std::optional<std::string>> gpus_of_each(std::string_view in_all, std::uint32_t nodes);

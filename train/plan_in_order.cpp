@@ -47,8 +47,13 @@ result<plan> plan_in_order(const topo::request& request, const std::vector<std::
     for (const auto& node : nodes)
         if (!ranks.contains(node)) out.spares.push_back(node);
     if (before) out.nodes = keep_nodes(before->nodes, out.nodes);
-    for (std::uint32_t slot = 0; slot < request.nodes; ++slot)
-        out.buddies.push_back((slot + 1) % request.nodes);
+    out.buddies = next_slots(request.nodes);
+    return out;
+}
+
+std::vector<std::uint32_t> next_slots(std::uint32_t slots) {
+    std::vector<std::uint32_t> out;
+    for (std::uint32_t slot = 0; slot < slots; ++slot) out.push_back((slot + 1) % slots);
     return out;
 }
 

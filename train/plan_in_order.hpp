@@ -4,6 +4,7 @@
 // Spares, checkpoints, swaps and requeues need no more. Knows no Slurm, and asks nobody.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -20,5 +21,8 @@ constexpr const char* spread_in_order = "order=slurm";
 /// What does not follow from the nodes (job, run, addresses) is for the caller to add.
 result<plan> plan_in_order(const topo::request& request, const std::vector<std::string>& nodes,
                            const plan* before = nullptr);
+
+/// Its buddies: the slot after each of so many.
+std::vector<std::uint32_t> next_slots(std::uint32_t slots);
 
 }  // namespace banyan::train

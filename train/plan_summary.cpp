@@ -8,9 +8,14 @@
 
 namespace banyan::train {
 
+plan_summary summary_of(const plan& p) {
+    const auto slots = slots_of(p).value_or(static_cast<std::uint32_t>(p.nodes.size()));
+    return {p, slots, p.nodes, p.spares, p.buddies};
+}
+
 std::string summary_text(const plan& p) {
     auto out = head_fields(p);
-    out["nodes"] = slots_of(p).value_or(static_cast<std::uint32_t>(p.nodes.size()));
+    out["nodes"] = summary_of(p).nodes;
     const auto text = [&] { return out.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace); };
     auto best = text();
     const auto add = [&](const char* key, nlohmann::json value) {

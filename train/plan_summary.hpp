@@ -32,6 +32,9 @@ constexpr std::string_view summary_variable = "BANYAN_PLAN_SUMMARY";
 /// Of its value. Far below what the kernel takes as one variable of the batch script, which gets it too.
 constexpr std::size_t max_summary_text = 96u << 10;
 
+/// All that the plan says of it.
+plan_summary summary_of(const plan& p);
+
 /// One line of JSON. What does not fit into max_summary_text is left out whole: the buddies, then the order
 /// and the spares.
 std::string summary_text(const plan& p);

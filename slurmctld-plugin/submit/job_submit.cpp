@@ -45,26 +45,15 @@ void tidy(job_desc_msg_t& job) {
     });
 }
 
-/// With --ntasks-per-gpu Slurm makes as many tasks as the GPUs say, whatever else is given.
-banyan::result<void> fits_gpus(const job_desc_msg_t& job, const banyan::topo::request& asked) {
-    const auto each = banyan::train::gpus_in(job.tres_per_node ? job.tres_per_node : "");
-    const auto tasks = asked.tasks_per_node();
-    if (std::uint64_t{each} * job.ntasks_per_tres == tasks) return {};
-    const auto gpus = each != 0 ? each : std::max(1u, tasks / job.ntasks_per_tres);
-    return banyan::fail(
-        banyan::errc::invalid_input,
-        fmt::format("--ntasks-per-gpu={} on {} GPUs of a node are not the {} tasks of --train-parallel={}",
-                    job.ntasks_per_tres, each, tasks, asked.dims.text()),
-        fmt::format("write --ntasks-per-node={} --gpus-per-node={}, and no --ntasks-per-gpu", tasks, gpus));
-}
-
 /// Where nodes are shared Slurm allocates what was asked for and no more: the ranks of a node on each node,
 /// spares included, since each may come to run them.
 banyan::result<void> set_numbers(job_desc_msg_t& job, const banyan::topo::request& asked) {
     const auto nodes = banyan::train::all_nodes(asked);
     job.min_nodes = job.max_nodes = nodes;
     // Tasks that --ntasks-per-gpu counts are Slurm's to multiply.
-    if (job.ntasks_per_tres != 0 && job.ntasks_per_tres < NO_VAL16) return fits_gpus(job, asked);
+    if (job.ntasks_per_tres != 0 && job.ntasks_per_tres < NO_VAL16)
+        return banyan::train::check_tasks_of_gpus(
+            asked, banyan::train::gpus_in(job.tres_per_node ? job.tres_per_node : ""), job.ntasks_per_tres);
     if (job.tres_per_job && !job.tres_per_node && !job.tres_per_task) {
         // Of a number in all one node may get the most.
         BANYAN_TRY(const auto each, banyan::train::gpus_of_each(job.tres_per_job, nodes));

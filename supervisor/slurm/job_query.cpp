@@ -13,7 +13,8 @@
 
 #include "common/text.hpp"
 #include "train/slurm/job_words.hpp"
-#include "train/slurm/libslurm.hpp"
+#include "train/slurm/own_conf.hpp"
+#include "train/slurm/running_job.hpp"
 
 namespace banyan::supervisor {
 namespace {
@@ -57,13 +58,19 @@ result<job_state> query_job(std::uint32_t job) {
     out.running = record.job_state == JOB_RUNNING || (record.job_state & JOB_STATE_BASE) == JOB_SUSPENDED;
     if (record.job_state & JOB_COMPLETING) out.running = false;
     out.name = train::state_name(record.job_state);
-    out.nodes = names_of(record.nodes);
+    if (auto told = train::running_job_of(record)) out.told = std::move(*told);
+    out.nodes = out.told.nodes;
     out.restarts = record.restart_cnt;
     out.heterogeneous = record.het_job_id != 0 && record.het_job_id != NO_VAL;
     out.requeue_as = out.heterogeneous ? record.het_job_id : job;
     out.starts_at_once = libslurm::starts_at_once(record);
     out.no_requeue = why_not_requeued(record);
     return out;
+}
+
+result<bool> plans_without_select() {
+    ready();
+    return libslurm::plans_without_select();
 }
 
 result<step_view> query_step(std::uint32_t job, pid_t srun) {

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "common/result.hpp"
+#include "train/plan_without_select.hpp"
 
 namespace banyan::supervisor {
 
@@ -18,6 +19,7 @@ struct job_state {
     bool running = false;            ///< false: cancelled, requeued, timed out, or going for another reason
     std::string name;                ///< of the state as squeue prints it, for messages
     std::vector<std::string> nodes;  ///< of the allocation now; a node that is DOWN has left a --no-kill job
+    train::running_job told;         ///< the same, as a plan without the select plugin is made of it
     std::uint32_t restarts = 0;      ///< how often it was requeued
     std::string no_requeue;          ///< why Slurm would not requeue it; empty when it would
     std::uint32_t requeue_as = 0;    ///< the job id to requeue: that of the leader in a heterogeneous job
@@ -25,6 +27,9 @@ struct job_state {
     bool starts_at_once = false;  ///< when it is requeued, without a start time of ours
 };
 result<job_state> query_job(std::uint32_t job);
+
+/// Another select plugin than ours chooses the nodes of all jobs. An error: it is not known.
+result<bool> plans_without_select();
 
 struct step_view {
     std::uint32_t step = 0;

@@ -24,11 +24,17 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("BANYAN_BUILD", REPOSITORY / "build" / "dev"))
 HELPERS = Path(os.environ.get("BANYAN_HELPERS", BUILD))  # what tests alone start
+SELECT = os.environ.get("BANYAN_SELECT", "cons_tres_banyan")  # cons_tres: as where no plugin of banyan's is in slurmctld
 DEADLINE = 60
 sys.path.insert(0, str(REPOSITORY / "scripts" / "lib"))
 
 from banyan_cluster import installed, layout as layouts  # noqa: E402
 from waiting import wait_until  # noqa: E402
+
+
+def needs_select(what):
+    """A case that promises what only the select plugin can do."""
+    return unittest.skipIf(SELECT != "cons_tres_banyan", f"without the select plugin: {what}")
 
 
 def program(name):
@@ -55,6 +61,8 @@ class Cluster:
             self.dir.chmod(0o755)  # jobs of other users reach the sockets in it
         self.nodes = nodes
         self.options = [str(option) for option in options]
+        if SELECT != "cons_tres_banyan" and "--select" not in self.options:
+            self.options = _without_select(self.options)
 
     # -- life --------------------------------------------------------------------------------------------------------------
 
@@ -198,6 +206,17 @@ class Cluster:
             if file.exists():
                 lines += [f"--- {file.name}", *file.read_text(errors="replace").splitlines()[-15:]]
         return "\n".join(lines)
+
+
+def _without_select(options):
+    """The same with SELECT in slurmctld alone; the parts that are left out are said once."""
+    options = list(options)
+    left_out = ["submit"]
+    if "--without" in options:
+        at = options.index("--without")
+        left_out += options[at + 1].split(",")
+        del options[at:at + 2]
+    return [*options, "--select", SELECT, "--without", ",".join(dict.fromkeys(left_out))]
 
 
 def _run(command, check, timeout, env=None, cwd=None, input=None):

@@ -4,7 +4,7 @@ spares that are left wait in the allocation or came in before. srun is told of t
 
 import re
 
-from harness import ClusterCase, main
+from harness import ClusterCase, main, needs_select
 
 RANKS = 8
 # Ranks train until the test is through with the job; a lost node ends the step under them.
@@ -89,6 +89,7 @@ class Spares(ClusterCase):
         self.assertEqual([set(self.cluster.hosts(names)) for names in told], [self.allocation(job)])
         return victim, after
 
+    @needs_select("nobody requeues a job whose step banyan-run did not start")
     def test_without_banyan_run_a_lost_node_means_a_requeue(self):
         """And a lost spare means nothing."""
         job = self.cluster.sbatch("-N5", "--ntasks-per-node=2", "--gres=gpu:2", "--train-parallel=tp=2,dp=4", "--train-spares=1", "--requeue",

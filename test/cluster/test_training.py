@@ -5,7 +5,7 @@ import json
 import os
 import signal
 
-from harness import main
+from harness import main, needs_select
 from training import XID_79, TrainingCase
 
 from banyan_demo import trainer_log
@@ -143,6 +143,7 @@ class Training(TrainingCase):
 class Requeue(TrainingCase):
     """On a cluster of its own: Slurm 22.05 is slow to use a node again that was DOWN shortly before."""
 
+    @needs_select("Slurm may choose wholly other nodes, and no plan names the former")
     def test_without_a_spare_the_job_is_requeued_at_once(self):
         reference = self.undisturbed()
         job = self.submit_unending(8)
@@ -159,6 +160,7 @@ class Requeue(TrainingCase):
                          {rank for rank, node in before.items() if node == victim})
         self.assertNotIn("storage", {r["source"] for r in log.restored})
 
+    @needs_select("no plan names the former nodes")
     def test_on_wholly_other_nodes_without_storage(self):
         """What it begins from is in the memory of nodes that are no longer its own, and the plan alone names these."""
         reference = self.undisturbed()

@@ -92,6 +92,27 @@ TEST_CASE("each setting of slurm.conf that banyan needs is missed", "[doctor]") 
         }
 }
 
+TEST_CASE("a Slurm with its own select plugin and nothing of banyan's in slurmctld is a mode", "[doctor]") {
+    auto config = good();
+    config["SelectType"] = "select/cons_tres";
+    for (const char* others : {"", "lua"}) {
+        config["JobSubmitPlugins"] = others;
+        auto here = site_of(config);
+        CHECK(exit_code(check_slurm(here)) == 0);
+        CHECK(as_text(check_slurm(here), "", true).find("Slurm chooses the nodes") != std::string::npos);
+        here.is.controller = true;
+        for (const auto& f : check_plugins(here)) CHECK(f.subject.find("spank") != std::string::npos);
+    }
+    config["JobSubmitPlugins"] = "banyan";
+    CHECK(exit_code(check_slurm(site_of(config))) == 1);
+    for (const char* unknown : {"", "(null)"}) {
+        config["JobSubmitPlugins"] = "";
+        config["SelectType"] = unknown;
+        CHECK_FALSE(is_without_select(config));
+        CHECK(exit_code(check_slurm(site_of(config))) == 1);
+    }
+}
+
 TEST_CASE("a slurmctld that does not answer is not a Slurm without banyan", "[doctor]") {
     auto here = site_of({});
     here.slurm.config = banyan::fail(banyan::errc::unavailable, "scontrol ended with 1: refused");

@@ -122,6 +122,18 @@ TEST_CASE("a number of GPUs in all is the same on each node", "[spank]") {
     }
 }
 
+TEST_CASE("--ntasks-per-gpu has to make the tasks of the shape", "[spank]") {
+    const auto request = topo::make_request(topo::parse_shape("tp=8,dp=2").value(), 2, 8, 0).value();
+    CHECK(check_tasks_of_gpus(request, 8, 1));
+    CHECK(check_tasks_of_gpus(request, 4, 2));
+    for (const auto& [gpus, each] :
+         {std::pair{8u, 2u}, {0u, 1u}, {8u, 0u}, {0u, 0u}, {UINT32_MAX, UINT32_MAX}}) {
+        const auto refused = check_tasks_of_gpus(request, gpus, each);
+        REQUIRE_FALSE(refused);
+        CHECK(refused.error().text().find("--ntasks-per-node=8") != std::string::npos);
+    }
+}
+
 TEST_CASE("the training step takes from the plan what it does not say", "[spank]") {
     const auto j = job("tp=4", 2, {"n01", "n02", "n03"}, {"n02"});
     for (const auto& words :

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The options of the srun in which this plugin runs. Slurm has functions for them (its cli_filter plugins use
-// them), but no public header: they are looked up at run time, and where a release lacks one srun's options
-// stay as they are. Tried live: 22.05.8.
+// The options of the srun, sbatch or salloc in which this plugin runs. Slurm has functions for them (its
+// cli_filter plugins use them), but no public header: they are looked up at run time, and where a release
+// lacks one the options stay as they are. Tried live: 22.05.8, 26.05.3.
 #pragma once
 
 #include <string>
 
 namespace banyan::spank {
 
-class srun_options {
+class slurm_options {
   public:
     /// Null outside srun, and where Slurm has other functions than we know.
-    static const srun_options* get();
+    static const slurm_options* of_srun();
+    /// The same for sbatch and salloc, whose caller has to know that it is in one of them.
+    static const slurm_options* of_submission();
 
     /// On the command line or by a variable of srun's.
     bool is_set(const char* name) const { return isset_(opt_, name); }
@@ -22,7 +24,7 @@ class srun_options {
     bool has_components() const { return components_ && *components_; }
     /// The value as srun now has it; empty when there is none.
     std::string text(const char* name) const;
-    /// False when srun refuses the value.
+    /// False when Slurm refuses the value.
     bool set(const char* name, const std::string& value) const {
         return set_(opt_, name, value.c_str(), false) == 0;
     }

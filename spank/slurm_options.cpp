@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "spank/srun_options.hpp"
+#include "spank/slurm_options.hpp"
 
 #include <type_traits>
 
@@ -7,26 +7,29 @@
 
 namespace banyan::spank {
 
-bool srun_options::load() {
+bool slurm_options::load() {
     const auto find = [](auto& pointer, const char* name) {
         pointer = reinterpret_cast<std::remove_reference_t<decltype(pointer)>>(::dlsym(RTLD_DEFAULT, name));
         return pointer != nullptr;
     };
-    // sropt is srun's alone; opt is that of sbatch and salloc, too.
-    void* srun_only = nullptr;
     find(components_, "local_het_step");
-    return find(srun_only, "sropt") && find(opt_, "opt") && find(isset_, "slurm_option_isset") &&
+    return find(opt_, "opt") && find(isset_, "slurm_option_isset") &&
            find(typed_, "slurm_option_set_by_cli") && find(get_, "slurm_option_get") &&
            find(set_, "slurm_option_set") && find(reset_, "slurm_option_reset") && find(free_, "slurm_xfree");
 }
 
-const srun_options* srun_options::get() {
-    static srun_options instance;
+const slurm_options* slurm_options::of_srun() {
+    // opt is that of sbatch and salloc, too.
+    return ::dlsym(RTLD_DEFAULT, "sropt") ? of_submission() : nullptr;
+}
+
+const slurm_options* slurm_options::of_submission() {
+    static slurm_options instance;
     static const bool here = instance.load();
     return here ? &instance : nullptr;
 }
 
-std::string srun_options::text(const char* name) const {
+std::string slurm_options::text(const char* name) const {
     char* value = get_(opt_, name);
     if (!value) return {};
     std::string out = value;
