@@ -11,7 +11,7 @@
 #include "spank/plugin.hpp"
 #include "spank/slurm_options.hpp"
 #include "spank/srun_words.hpp"
-#include "train/launchers.hpp"
+#include "spank/step_plan.hpp"
 #include "train/min_dp.hpp"
 #include "train/numbers.hpp"
 #include "train/slurm/own_conf.hpp"
@@ -74,26 +74,6 @@ void settle_allocation(spank_t sp, const slurm_options& srun, const train::optio
     if ((*request)->spares > 0) spank_job_control_setenv(sp, train::step_mark, train::step_mark_value, 1);
 }
 
-/// The plan's numbers; of a job that was placed without one those that were submitted.
-result<topo::request> request_of(const job_facts& job, const train::options& asked) {
-    if (const auto* plan = job.known_plan()) {
-        BANYAN_TRY(auto request, topo::make_request(*asked.parallel, plan->nodes + asked.spares,
-                                                    plan->ranks_per_node, asked.spares));
-        request.launchers = plan->launchers;
-        return request;
-    }
-    const auto ranks = asked.parallel->ranks();
-    auto per_node = job.running.tasks_per_node;
-    const auto all = static_cast<std::uint32_t>(job.running.nodes.size());
-    const auto active = all > asked.spares ? all - asked.spares : 0;
-    const bool launchers = train::asks_for_launchers(*asked.parallel, active, 0, per_node);
-    if (launchers) per_node = ranks / active;
-    const auto nodes = per_node != 0 && ranks % per_node == 0 ? ranks / per_node + asked.spares : all;
-    BANYAN_TRY(auto request, topo::make_request(*asked.parallel, nodes, per_node, asked.spares));
-    request.launchers = launchers;
-    return request;
-}
-
 /// A shape of the step's own in an allocation that has none.
 void settle_own(const slurm_options& srun, const train::options& asked, const train::step_words& words,
                 const job_facts& job) {
@@ -154,21 +134,6 @@ void go_on_with_fewer(topo::request& request, const job_facts& job, train::step_
     request = *fewer;
 }
 
-/// As the job was submitted, whatever this srun's line says.
-train::options as_submitted(train::options asked) {
-    if (auto shape = topo::parse_shape(submitted_text(train::parallel))) asked.parallel = std::move(*shape);
-    return asked;
-}
-
-/// Which node had which slot before one left, as far as the script's environment tells: by banyan-run, which
-/// follows the losses, or by the nodes at the start of the job. It is harmless: where his ranks sit is the
-/// user's to say.
-std::vector<std::string> order_before(const job_facts& job, const train::options& asked,
-                                      std::optional<std::uint32_t> component) {
-    if (auto told = expand_hostlist(variable(train::slots_variable)); told && !told->empty()) return *told;
-    return train::order_at_start(asked, job.running, variable_of("SLURM_JOB_NODELIST", component));
-}
-
 void settle_in_job(const slurm_options& srun, std::uint32_t id) {
     const auto component = component_of(srun);
     const bool here = variable("SLURM_JOB_ID") == std::to_string(id);
@@ -204,11 +169,7 @@ void settle_in_job(const slurm_options& srun, std::uint32_t id) {
         return;
     }
     const bool inherited = in_het || (was_inherited(train::parallel) && here);
-    if (inherited) {
-        const auto submitted = as_submitted(*asked);
-        add_plan_without_select(*job, submitted,
-                                order_before(*job, submitted, in_het ? component : std::nullopt));
-    }
+    if (inherited) add_plan_without_select(*job, *asked, in_het ? component : std::nullopt);
     if (!job->plan)
         slurm_error("banyan: %s; the step has the numbers that were submitted",
                     job->plan.error().text().c_str());

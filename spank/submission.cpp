@@ -49,6 +49,10 @@ void settle_submission() {
     const auto request = train::request_from(*asked, stated_by(*options));
     if (!request) refuse(request.error().text());
     if (!*request) return;
+    for (const auto option : {train::wait, train::model})
+        if (option_text(option))
+            slurm_info("banyan: --%s has no effect here: Slurm chooses the nodes, and not banyan",
+                       train::option_names[option].option);
     if (!set_numbers(*options, **request))
         refuse("Slurm takes no other number of nodes or tasks than was typed");
     // Without --no-kill Slurm ends the job with the node that a spare is to replace.

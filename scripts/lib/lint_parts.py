@@ -32,7 +32,7 @@ MAY_INCLUDE = {
     "fault/fabric": ["common", "fault", "topo"],
     "fault/slurm": ["common", "fault", "train", "train/slurm"],
     "supervisor": ["common", "ckptd/protocol", "train", "train/slurm"],
-    "supervisor/slurm": ["common", "train/slurm"],
+    "supervisor/slurm": ["common", "train", "train/slurm"],
     "doctor": ["common", "ckptd", "ckptd/client", "fault", "hardware", "topo"],
     "sweep": ["common", "fault/slurm", "hardware"],
     "spank": ["common", "ckptd/protocol", "topo", "train", "train/slurm"],

@@ -42,6 +42,8 @@ class WithoutSelect(TrainingCase):
 
     def test_the_numbers_follow_from_the_shape_and_the_ranks_from_slurm_s_order(self):
         # The two ranks of a tensor group are four apart, and on one node: no distribution of Slurm's own does that.
+        told = self.cluster.run("sbatch", "--test-only", "-N2", "--train-parallel=dp=2", "--train-wait=5", "--wrap=true").stderr
+        self.assertIn("--train-wait has no effect here", told)
         job, output = self.plain("--ntasks-per-node=2", "--gpus=10", "--train-parallel=dp=4,tp=2", "--train-spares=1",
                                  script="banyan-run sh -c 'echo rank $RANK on $SLURMD_NODENAME of ${SLURM_DISTRIBUTION:-none}'\n")
         fields = self.cluster.job(job)

