@@ -39,12 +39,9 @@ result<void> check_nodes(const train::plan& plan, const job_identity& job) {
 
 /// Its shape and its numbers are the user's, the rest is slurmd's. Other options change no plan.
 result<train::plan> own_plan(const job_identity& job) {
-    train::env_reader reader;
-    for (const auto option : {train::parallel, train::spares, train::min_dp}) {
-        const std::string name = train::option_names[option].env;
-        if (const auto text = spank_variable(name); !text.empty()) reader.take(name + "=" + text);
-    }
-    BANYAN_TRY(const auto asked, reader.finish());
+    BANYAN_TRY(const auto asked, train::options_of_plan([](train::which option) {
+                   return spank_variable(train::option_names[option].env);
+               }));
     return train::plan_without_select(
         asked, {job.job, job.restart, job.nodes, static_cast<std::uint32_t>(job.nodes.size())});
 }

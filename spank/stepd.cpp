@@ -15,6 +15,7 @@
 #include "spank/note.hpp"
 #include "spank/plugin.hpp"
 #include "spank/task_ends.hpp"
+#include "train/plan_without_select.hpp"
 
 namespace banyan::spank {
 namespace {
@@ -35,13 +36,10 @@ std::string own_name(spank_t sp) {
 
 /// From which the plan follows where nobody stores it. The text is the step's user's.
 train::options options_of_step(spank_t sp) {
-    train::env_reader reader;
-    for (const auto option : {train::parallel, train::spares, train::min_dp}) {
-        const auto& name = train::option_names[option];
-        if (const auto text = job_variable(sp, name.variable); !text.empty())
-            reader.take(fmt::format("{}={}", name.env, text));
-    }
-    return reader.finish().value_or(train::options{});
+    const auto text_of = [sp](train::which option) {
+        return job_variable(sp, train::option_names[option].variable);
+    };
+    return train::options_of_plan(text_of).value_or(train::options{});
 }
 
 /// slurmstepd is of one step. What its hooks need at the step's end is read at its begin: a file system that

@@ -38,14 +38,10 @@ std::string variable(const std::string& name) {
 
 /// With which the job, or its component, was submitted, as far as its plan follows from them.
 result<train::options> options_of_environment(std::optional<std::uint32_t> number) {
-    train::env_reader reader;
-    for (const auto option : {train::parallel, train::spares, train::min_dp}) {
-        const std::string name = train::option_names[option].env;
-        const auto text =
-            number ? variable(train::component_variable(option, *number)) : variable("SLURM_SPANK_" + name);
-        if (!text.empty()) reader.take(name + "=" + text);
-    }
-    return reader.finish();
+    return train::options_of_plan([&](train::which option) {
+        return variable(number ? train::component_variable(option, *number)
+                               : std::string("SLURM_SPANK_") + train::option_names[option].env);
+    });
 }
 
 /// The plan that nobody stores, of a job whose nodes Slurm's own plugin chose; empty for one that asked for

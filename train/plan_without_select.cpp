@@ -25,6 +25,14 @@ result<topo::request> request_of(const options& asked, const running_job& job) {
 
 }  // namespace
 
+result<options> options_of_plan(const std::function<std::string(which)>& text_of) {
+    env_reader reader;
+    for (const auto option : {parallel, spares, min_dp})
+        if (const auto text = text_of(option); !text.empty())
+            reader.take(fmt::format("{}={}", option_names[option].env, text));
+    return reader.finish();
+}
+
 result<plan> plan_without_select(const options& asked, const running_job& job) {
     BANYAN_TRY(const auto full, request_of(asked, job));
     std::uint32_t min_nodes = 0;

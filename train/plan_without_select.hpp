@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,10 @@ struct running_job {
     /// slot -> node before the newest of its nodes left; empty: none has.
     std::vector<std::string> before{};
 };
+
+/// The options from which the plan follows, as their texts stand wherever the caller finds them; hostile. An
+/// empty text is an option that was not given.
+result<options> options_of_plan(const std::function<std::string(which)>& text_of);
 
 /// The ranks are on the first nodes, in Slurm's order, and the others are spares (plan_in_order); a node that
 /// has a slot in `before` keeps it. Of a job with --train-min-dp that has lost nodes the first slots alone

@@ -67,6 +67,21 @@ TEST_CASE("numbers that do not fit the nodes are no plan", "[train]") {
           errc::invalid_input);
 }
 
+TEST_CASE("the plan follows from three options, whatever else is there", "[train]") {
+    const auto read = [](std::vector<std::string> texts) {
+        return options_of_plan([texts](which option) { return texts[option]; });
+    };
+    const auto some = read({"tp=2,dp=3", "1", "nonsense", "nonsense", "nonsense", "2"}).value();
+    CHECK(some.parallel->text() == "tp=2,dp=3");
+    CHECK(some.spares == 1);
+    CHECK(some.min_dp == 2u);
+    CHECK_FALSE(some.checkpoint);
+    CHECK_FALSE(read({"", "", "", "", "", ""})->parallel);
+    CHECK_FALSE(read({"dp=", "", "", "", "", ""}));
+    CHECK_FALSE(read({std::string(10'000, '1'), "", "", "", "", ""}));
+    CHECK_FALSE(read({"dp=2", "-1", "", "", "", ""}));
+}
+
 TEST_CASE("launchers are known by the job's tasks", "[train]") {
     auto job = at_start({"n1", "n2"});
     CHECK_FALSE(plan_without_select(asked("tp=2,dp=2"), job)->launchers);
