@@ -89,9 +89,13 @@ class WithoutSelect(TrainingCase):
                                   "the step begins again")
             expected = [spare if node == victim else node for node in before]
             self.cluster.wait_for(lambda now=expected: self.nodes_of_ranks(job, 8) == now, f"{spare} has the ranks of {victim}")
-            self.cluster.wait_for(lambda: self.counted(job)[0] > counted[0] + 2, "it trains on")
+            def since(at=counted[1]):
+                return [entry for entry in self.log(job).restored if entry["at"] > at]
+            self.cluster.wait_for(lambda: len(since()) == 8, "every rank has begun from a checkpoint")
             self.assert_kept(job, counted)
-            moved = {entry["rank"] for entry in self.log(job).restored if entry["at"] > counted[1] and entry["source"] == "peer"}
+            newest = max(entry["step"] for entry in since())
+            self.cluster.wait_for(lambda: max(self.committed(node, job) for node in self.held(job)) > newest, "it trains on")
+            moved = {entry["rank"] for entry in since() if entry["source"] == "peer"}
             self.assertEqual(moved, {rank for rank, node in enumerate(before) if node == victim}, "the others begin from their own memory")
             before = expected
         self.stop.touch()
