@@ -51,7 +51,7 @@ result<job_facts> read_job(std::uint32_t job, std::uint32_t component) {
         BANYAN_TRY(auto running, train::running_job_of(record));
         const auto its_component =
             is_heterogeneous(record) ? std::optional(record.het_job_offset) : std::nullopt;
-        return job_facts{record.user_id, std::move(running), its_component, false, read_plan(record)};
+        return job_facts{record.user_id, std::move(running), its_component, read_plan(record)};
     }
     return fail(errc::not_found, component == 0
                                      ? fmt::format("Slurm has no job {}", job)
@@ -68,7 +68,6 @@ void add_plan_without_select(job_facts& job, const train::options& asked, std::v
         return;
     }
     if (!*own) return;
-    job.without_select = true;
     auto running = job.running;
     running.before = std::move(before);
     const auto plan = train::plan_without_select(asked, running);

@@ -21,7 +21,6 @@ struct job_facts {
     uid_t uid = 0;
     train::running_job running;              ///< job, restart and nodes of the allocation as they are now
     std::optional<std::uint32_t> component;  ///< its number in a heterogeneous job
-    bool without_select = false;             ///< `plan` is what follows from the nodes that Slurm chose
     /// Empty: it was placed without a plan. An error: slurmctld did not tell, or nothing to believe.
     result<std::optional<train::plan_summary>> plan;
 
