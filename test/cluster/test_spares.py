@@ -136,6 +136,7 @@ class Spares(ClusterCase):
         self.assertNotIn(came_in, last)
         self.finish(job)
 
+    @needs_select("Slurm counts a job on the node that left it")
     def test_a_lost_node_that_is_back_serves_one_job_after_another(self):
         """Slurm by itself gives it to one more, and then to none, though it looks idle."""
         job = self.submit(1)
