@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The Debian 12 that all hosts of a site begin with, made by debootstrap: with the site's Slurm, and nothing of banyan."""
+"""The Debian that all hosts of a site begin with, of the release that this host has, made by debootstrap: with the site's Slurm, and
+nothing of banyan."""
 
 import os
+import platform
 import shutil
 import subprocess
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DEPS = Path(os.environ.get("BANYAN_DEPS", REPOSITORY / "build" / "deps"))
-BASE = DEPS / "debian12"
+RELEASE = platform.freedesktop_os_release()
+BASE = DEPS / f"debian{RELEASE['VERSION_ID']}"
 # The site's own; banyan's packages bring what they depend on.
 PACKAGES = ("systemd", "systemd-sysv", "dbus", "iproute2", "munge", "slurmctld", "slurmd", "slurm-client", "slurmdbd", "slurm-wlm-mysql-plugin",
             "mariadb-server", "logrotate", "cron", "infiniband-diags", "procps")
@@ -24,12 +27,11 @@ def run(*words, **options):
 
 
 def mirror():
-    """Where this host takes Debian from."""
-    for line in run("apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE)", "Created-By: Packages").stdout.splitlines():
-        uri, _, release = line.partition(" ")
-        if release == "bookworm":
-            return uri
-    raise Failure("apt knows no source of Debian 12 (bookworm) on this host")
+    """Where this host takes Debian from: it has all suites."""
+    found = run("apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", "Origin: Debian", "Label: Debian").stdout.split()
+    if not found:
+        raise Failure("apt knows no mirror of Debian on this host")
+    return found[0]
 
 
 def build_base(packages):
@@ -43,7 +45,7 @@ def build_base(packages):
     shutil.rmtree(BASE, ignore_errors=True)
     BASE.parent.mkdir(parents=True, exist_ok=True)
     try:
-        run("debootstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}", "bookworm", BASE, mirror())
+        run("debootstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}", RELEASE["VERSION_CODENAME"], BASE, mirror())
         names = [name.split()[0] for name in dependencies if not name.startswith(("banyan-", "libbanyan-"))]
         run("chroot", BASE, "env", "LC_ALL=C", "apt-get", "install", "-y", "--no-install-recommends", "--download-only", *names)
     except subprocess.CalledProcessError as error:
@@ -51,7 +53,8 @@ def build_base(packages):
     (BASE / "etc" / "munge" / "munge.key").write_bytes(os.urandom(128))
     run("chroot", BASE, "chown", "munge:", "/etc/munge/munge.key")
     run("chroot", BASE, "useradd", "--create-home", "alice")
-    # A container has no terminal to log in at. Of all hosts one has a data base.
+    # A container has no terminal to log in at. Of all hosts one has a data base, and some have a slurmd: that of Debian 13 waits for a
+    # slurm.conf wherever it is installed.
     run("chroot", BASE, "systemctl", "mask", "console-getty.service")
-    run("chroot", BASE, "systemctl", "disable", "mariadb.service")
+    run("chroot", BASE, "systemctl", "disable", "mariadb.service", "slurmd.service")
     (BASE / ".stamp").write_text(stamp)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A site of several Debian 12 hosts on this one: each a systemd as process 1 of namespaces of its own, on an overlay of a Debian
+"""A site of several Debian hosts on this one: each a systemd as process 1 of namespaces of its own, on an overlay of a Debian
 that debootstrap made, on a network of their own. It has a Slurm as ordinary_site.py sets it up, before banyan comes."""
 
 import shutil

@@ -37,4 +37,4 @@ hostname "$name"
 echo "$name" >etc/hostname
 [[ ! -e $folder/prepare ]] || bash -eu "$folder/prepare"
 ip link set lo up
-exec chroot . env -i container=other PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/systemd --log-target=console "$@"
+exec chroot . env -i container=other PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/systemd --log-target=console SYSTEMD_CGROUP_ENABLE_LEGACY_FORCE=1 "$@"

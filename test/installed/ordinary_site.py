@@ -57,7 +57,8 @@ StorageLoc=slurm_acct_db
 LogFile=/var/log/slurm/slurmdbd.log
 PidFile=/run/slurmdbd.pid
 """
-DATABASE = "CREATE USER slurm@localhost IDENTIFIED BY 'password'; GRANT ALL ON slurm_acct_db.* TO slurm@localhost"
+# Made here: where slurmdbd of Debian 13 makes it itself, it ends with error 5027 of libmariadb 3.4.10.
+DATABASE = "CREATE DATABASE slurm_acct_db; CREATE USER slurm@localhost IDENTIFIED BY 'password'; GRANT ALL ON slurm_acct_db.* TO slurm@localhost"
 ACCOUNTS = """sacctmgr -i add cluster site
 sacctmgr -i add account lab cluster=site
 sacctmgr -i add user alice account=lab

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""docs/install.md, word by word, on an ordinary site of Debian 12 hosts (ordinary_site.py): from nothing to the first training job, to
-acting, to removal."""
+"""docs/install.md, word by word, on an ordinary site of hosts with this host's release of Debian (ordinary_site.py): from nothing to the
+first training job, to acting, to removal."""
 
 import os
 import re

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""banyan on another release of Slurm than this host's: `run.py RELEASE build`, then `run.py RELEASE FILE` for a file of test/cluster.
+"""banyan on another release of Slurm than this host's: `run.py RELEASE build`, then `run.py RELEASE FOLDER/NAME` for
+test/FOLDER/test_NAME.py.
 
 trixie   Debian 13 with Slurm 24.11, in the root folder of scripts/chroot. Where there is none yet BANYAN_MAKE_CHROOT=1 makes it.
 given    the Slurm of a tree: BANYAN_SLURM_TREE and BANYAN_SLURM_SOURCE (CONTRIBUTING.md, Another Slurm).
@@ -21,18 +22,23 @@ def skip(why):
     sys.exit(SKIPPED)
 
 
+def settings(build):
+    return ["env", f"BANYAN_BUILD={build}", f"PYTHONPATH={REPOSITORY}/test/cluster", "PYTHONUNBUFFERED=1"]
+
+
 class Trixie:
     def __init__(self):
         chroots = Path(os.environ.get("BANYAN_CHROOTS", REPOSITORY / "build" / "deps" / "chroot"))
         if not (chroots / "trixie" / "root").exists() and os.environ.get("BANYAN_MAKE_CHROOT") != "1":
             skip("there is no Debian 13 yet: `scripts/chroot trixie` makes it once, or BANYAN_MAKE_CHROOT=1 here")
-        self.enter = ["scripts/chroot", "trixie"]
 
     def build(self):
-        return [*self.enter, "scripts/build", "demo", "programs"]
+        return ["scripts/chroot", "trixie", "scripts/build", "demo", "programs"]
 
     def test(self, file):
-        return [*self.enter, "env", f"BANYAN_BUILD={REPOSITORY}/build/demo", "PYTHONUNBUFFERED=1", "python3", file, "-v"]
+        # Hosts of a site have a network of their own; the Debian in which they begin comes from a mirror.
+        online = ["--online"] if file.startswith("test/installed/") else []
+        return ["scripts/chroot", *online, "trixie", *settings(f"{REPOSITORY}/build/demo"), "python3", file, "-v"]
 
 
 class Given:
@@ -49,13 +55,14 @@ class Given:
         return ["cmake", "--build", str(self.folder), "--target", "programs"]
 
     def test(self, file):
-        return ["env", f"BANYAN_BUILD={self.folder}", "PYTHONUNBUFFERED=1", sys.executable, file, "-v"]
+        return [*settings(self.folder), sys.executable, file, "-v"]
 
 
 def main():
     release, what = sys.argv[1:]
     other = {"trixie": Trixie, "given": Given}[release]()
-    command = other.build() if what == "build" else other.test(f"test/cluster/test_{what}.py")
+    folder, _, name = what.partition("/")
+    command = other.build() if what == "build" else other.test(f"test/{folder}/test_{name}.py")
     os.chdir(REPOSITORY)
     os.execvp(command[0], command)
 

@@ -47,7 +47,7 @@ class Chroot(unittest.TestCase):
     def test_without_a_word(self):
         run = self.run_it()
         self.assertEqual((run.returncode, run.stdout), (2, ""))
-        self.assertIn("usage: scripts/chroot SUITE", run.stderr)
+        self.assertIn("usage: scripts/chroot [--online] SUITE", run.stderr)
 
     def test_what_it_does_not_know(self):
         self.assert_one_sentence(self.run_it("woody", "true"), "'woody'", "trixie")
