@@ -100,7 +100,8 @@ nothing_is_left
 # What they depend on goes by the names of another distribution.
 RPM = r"""
 rm -rf /var/lib/rpm
-rpm() { command rpm --force-debian --nodeps "$@"; }
+on_debian=$(command rpm --force-debian --version >/dev/null 2>&1 && echo --force-debian || :)  # Debian 13's asks for it no more
+rpm() { command rpm $on_debian --nodeps "$@"; }
 names=$(command rpm -qp --qf '%{NAME}\n' /packages/*.rpm)
 rpm -Uvh /packages/*.rpm
 all_is_there
