@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "slurmctld-plugin/job_request.hpp"
 
+#include "train/job_size.hpp"
 #include "train/min_dp.hpp"
-#include "train/numbers.hpp"
 
 namespace banyan::slurm {
 namespace {

@@ -3,7 +3,7 @@
 // spank_banyan.so: the C edge. Each hook is guarded and goes to the function of its context.
 #include "common/guard.hpp"
 #include "spank/plugin.hpp"
-#include "spank/srun_words.hpp"
+#include "spank/srun_args.hpp"
 
 #define BANYAN_EXPORT __attribute__((visibility("default")))
 

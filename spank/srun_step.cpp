@@ -10,10 +10,10 @@
 #include "spank/job_facts.hpp"
 #include "spank/plugin.hpp"
 #include "spank/slurm_options.hpp"
-#include "spank/srun_words.hpp"
+#include "spank/srun_args.hpp"
 #include "spank/step_plan.hpp"
+#include "train/job_size.hpp"
 #include "train/min_dp.hpp"
-#include "train/numbers.hpp"
 #include "train/slurm/own_conf.hpp"
 
 namespace banyan::spank {

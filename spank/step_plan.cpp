@@ -3,7 +3,7 @@
 
 #include "common/text.hpp"
 #include "spank/plugin.hpp"
-#include "spank/srun_words.hpp"
+#include "spank/srun_args.hpp"
 #include "train/launchers.hpp"
 
 namespace banyan::spank {

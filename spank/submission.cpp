@@ -3,9 +3,9 @@
 
 #include "spank/plugin.hpp"
 #include "spank/slurm_options.hpp"
+#include "spank/srun_args.hpp"
 #include "spank/srun_step.hpp"
-#include "spank/srun_words.hpp"
-#include "train/numbers.hpp"
+#include "train/job_size.hpp"
 #include "train/slurm/own_conf.hpp"
 
 namespace banyan::spank {

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include "common/text.hpp"
+#include "train/job_size.hpp"
 #include "train/min_dp.hpp"
-#include "train/numbers.hpp"
 #include "train/plan_in_order.hpp"
 
 namespace banyan::train {

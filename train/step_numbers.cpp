@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "train/job_size.hpp"
 #include "train/min_dp.hpp"
-#include "train/numbers.hpp"
 
 namespace banyan::train {
 namespace {

@@ -17,8 +17,8 @@
 #include "slurmctld-plugin/placement/train_job.hpp"
 #include "slurmctld-plugin/plan/job_plan.hpp"
 #include "slurmctld-plugin/plan/plan_builder.hpp"
-#include "slurmctld-plugin/plan/told_plan.hpp"
-#include "train/numbers.hpp"
+#include "slurmctld-plugin/plan/published_plan.hpp"
+#include "train/job_size.hpp"
 
 namespace banyan::slurm {
 namespace {
@@ -143,7 +143,7 @@ int place_job(job_record_t& job, bitstr_t* node_bitmap, test_mode mode, const co
     const auto as_cons_tres = [&] {
         const int rc = inner.ask(node_bitmap);
         // What was told of an earlier run would be believed of this one.
-        if (rc == SLURM_SUCCESS && mode == test_mode::run_now) untell_plan(job);
+        if (rc == SLURM_SUCCESS && mode == test_mode::run_now) retract_plan(job);
         return rc;
     };
     const auto request = request_of(job);

@@ -4,7 +4,7 @@
 #include "slurmctld-plugin/placement/requeue.hpp"
 #include "slurmctld-plugin/plan/job_plan.hpp"
 #include "slurmctld-plugin/plan/plan_builder.hpp"
-#include "train/numbers.hpp"
+#include "train/job_size.hpp"
 
 namespace banyan::slurm {
 namespace {

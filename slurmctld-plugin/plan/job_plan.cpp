@@ -11,7 +11,7 @@
 #include "common/config.hpp"
 #include "slurmctld-plugin/ctld_tables.hpp"
 #include "slurmctld-plugin/notice.hpp"
-#include "slurmctld-plugin/plan/told_plan.hpp"
+#include "slurmctld-plugin/plan/published_plan.hpp"
 #include "slurmctld-plugin/spank_entries.hpp"
 #include "train/environment.hpp"
 #include "train/plan_seal.hpp"
@@ -144,7 +144,7 @@ std::optional<train::plan> stored_plan(const job_record_t& job) {
 void store_plan(job_record_t& job, train::plan plan) {
     plan.job = job.job_id;
     write_plan(job, plan);
-    tell_plan(job, plan);
+    publish_plan(job, plan);
 }
 
 void forget_foreign_plan(job_record_t& job) {
@@ -174,7 +174,7 @@ void settle_plan(job_record_t& job) {
     if (!plan || plan->restart != job.restart_cnt) return;
     if (!on_its_nodes(*plan, job, *ctld)) {
         remove_entries(job, train::names_plan);
-        untell_plan(job);
+        retract_plan(job);
         return;
     }
     if (plan->job == job.job_id) return;

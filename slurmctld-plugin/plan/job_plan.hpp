@@ -17,7 +17,7 @@ namespace banyan::slurm {
 /// The plan stored with the job by store_plan; empty when there is none or it is not ours.
 std::optional<train::plan> stored_plan(const job_record_t& job);
 
-/// Replaces the job's plan, and what others are told of it (told_plan.hpp). A plan that cannot be sealed
+/// Replaces the job's plan, and what others are told of it (published_plan.hpp). A plan that cannot be sealed
 /// leaves the job without one; others are told of it all the same, for the job's numbers follow from it.
 void store_plan(job_record_t& job, train::plan plan);
 

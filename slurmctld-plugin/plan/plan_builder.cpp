@@ -9,7 +9,7 @@
 #include "slurmctld-plugin/job_request.hpp"
 #include "slurmctld-plugin/notice.hpp"
 #include "slurmctld-plugin/plan/job_plan.hpp"
-#include "slurmctld-plugin/plan/told_plan.hpp"
+#include "slurmctld-plugin/plan/published_plan.hpp"
 #include "train/admin_comment.hpp"
 #include "train/plan_in_order.hpp"
 
@@ -76,7 +76,7 @@ void save_in_order(job_record_t& job, const std::optional<train::plan>& before, 
     auto plan = train::plan_in_order(asked.placement, names, before ? &*before : nullptr);
     if (!plan) {
         log_job_once(job.job_id, plan.error().text() + "; its ranks stay in Slurm's order");
-        return untell_plan(job);
+        return retract_plan(job);
     }
     plan->generation = before ? before->generation + 1 : 1;
     plan->restart = job.restart_cnt;

@@ -17,7 +17,7 @@
 #include "slurmctld-plugin/plan/plan_builder.hpp"
 #include "slurmctld-plugin/release/layout.hpp"
 #include "slurmctld-plugin/select/early_start.hpp"
-#include "slurmctld-plugin/step/lost_word.hpp"
+#include "slurmctld-plugin/step/step_complete_proxy.hpp"
 #include "train/supervised.hpp"
 
 namespace banyan::slurm {
@@ -152,7 +152,7 @@ void node_leaves(job_record_t& job, const node_record_t& node) noexcept {
         [&] {
             const auto* its = &node;
             if (!layout_fits(its) || !IS_NODE_DOWN(its) || !is_training(job)) return 0;
-            speak_for_lost(job);
+            complete_for_lost_nodes(job);
             if (starts_again_by_itself(job)) short_jobs().push_back({job.job_id, job.restart_cnt});
             if (may_lose_nodes(job)) {
                 note_who_starts_again(job);
@@ -190,7 +190,7 @@ void begin_again(job_record_t& job) {
         std::erase_if(short_jobs(), [&](const auto& lost) { return lost.job_id == job.job_id; }) != 0;
     if (goes_back && lost_one && ctld && !lacking(job, *ctld).empty()) expedite(job);
     const auto* its = &job;
-    if ((its->job_state & JOB_STATE_BASE) == JOB_NODE_FAIL) speak_for_lost(job);
+    if ((its->job_state & JOB_STATE_BASE) == JOB_NODE_FAIL) complete_for_lost_nodes(job);
     if (goes_back) begin_when_clean(job);
 }
 

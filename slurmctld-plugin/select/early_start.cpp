@@ -9,7 +9,7 @@
 #include "slurmctld-plugin/containers.hpp"
 #include "slurmctld-plugin/ctld_tables.hpp"
 #include "slurmctld-plugin/release/layout.hpp"
-#include "slurmctld-plugin/step/lost_word.hpp"
+#include "slurmctld-plugin/step/step_complete_proxy.hpp"
 
 namespace banyan::slurm {
 namespace {
@@ -38,7 +38,7 @@ std::ptrdiff_t nodes_down(const job_record_t& job) {
 /// A node that is lost now leaves no job, since the job is over: nobody else says its word.
 void speak_of_the_down(requeued_job& entry, const job_record_t& job) {
     const auto down = nodes_down(job);
-    if (down > entry.down) speak_for_lost(job);
+    if (down > entry.down) complete_for_lost_nodes(job);
     entry.down = down;
 }
 

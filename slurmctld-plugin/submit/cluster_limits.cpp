@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "slurmctld-plugin/ctld_tables.hpp"
-#include "train/numbers.hpp"
+#include "train/job_size.hpp"
 
 namespace banyan::slurm {
 

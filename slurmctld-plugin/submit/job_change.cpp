@@ -5,7 +5,7 @@
 
 #include "slurmctld-plugin/job_request.hpp"
 #include "slurmctld-plugin/submit/expansion.hpp"
-#include "train/numbers.hpp"
+#include "train/job_size.hpp"
 
 namespace banyan::slurm {
 namespace {

@@ -23,7 +23,7 @@
 #include "slurmctld-plugin/submit/job_change.hpp"
 #include "train/components.hpp"
 #include "train/environment.hpp"
-#include "train/numbers.hpp"
+#include "train/job_size.hpp"
 #include "train/plan_seal.hpp"
 
 namespace {

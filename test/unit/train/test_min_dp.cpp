@@ -3,8 +3,8 @@
 
 #include "test/unit/train/example_plan.hpp"
 #include "train/admin_comment.hpp"
+#include "train/job_size.hpp"
 #include "train/min_dp.hpp"
-#include "train/numbers.hpp"
 #include "train/plan_summary.hpp"
 
 namespace test_min_dp {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <catch2/catch.hpp>
 
-#include "train/numbers.hpp"
+#include "train/job_size.hpp"
 #include "train/step_numbers.hpp"
 
 namespace test_numbers {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "spank/slurm_options.hpp"
-#include "train/numbers.hpp"
+#include "train/job_size.hpp"
 #include "train/step_numbers.hpp"
 
 namespace banyan::spank {

@@ -14,7 +14,7 @@ namespace banyan::slurm {
 
 /// Says it for each node of the job's steps that is DOWN, in its place, to the node above. It may be said
 /// again, and a node that lives says it, too: it counts once. Under the read lock of nodes.
-void speak_for_lost(const job_record_t& job);
+void complete_for_lost_nodes(const job_record_t& job);
 
 /// The steps that run and may be the training: what says --overlap runs beside it.
 std::vector<const step_record_t*> training_steps(const job_record_t& job);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "spank/srun_words.hpp"
+#include "spank/srun_args.hpp"
 
 #include <cstdlib>
 #include <vector>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "slurmctld-plugin/step/lost_word.hpp"
+#include "slurmctld-plugin/step/step_complete_proxy.hpp"
 
 #include <algorithm>
 #include <string>
@@ -49,7 +49,7 @@ const node_record_t* find(const std::string& name) {
 }
 
 /// For the one at `rank` of the step's nodes.
-void speak_for(const slurm_step_id_t& step, const std::vector<std::string>& nodes, int rank) {
+void complete_for(const slurm_step_id_t& step, const std::vector<std::string>& nodes, int rank) {
     int parent = -1, below = 0, depth = 0, deepest = 0;
     reverse_tree_info(rank, static_cast<int>(nodes.size()), REVERSE_TREE_WIDTH, &parent, &below, &depth,
                       &deepest);
@@ -73,13 +73,13 @@ bool was_on(const step_record_t& step, const std::string& node) {
     return std::ranges::count(nodes_of(step), node) != 0;
 }
 
-void speak_for_lost(const job_record_t& job) {
+void complete_for_lost_nodes(const job_record_t& job) {
     for (const auto* step : entries<step_record_t>(job.step_list)) {
         if (!is_normal(*step)) continue;
         const auto nodes = nodes_of(*step);
         for (std::size_t rank = 0; rank < nodes.size(); ++rank)
             if (const auto* node = find(nodes[rank]); node && IS_NODE_DOWN(node))
-                speak_for(step->step_id, nodes, static_cast<int>(rank));
+                complete_for(step->step_id, nodes, static_cast<int>(rank));
     }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "slurmctld-plugin/plan/told_plan.hpp"
+#include "slurmctld-plugin/plan/published_plan.hpp"
 
 #include <string>
 
@@ -17,12 +17,12 @@ bool is_summary(std::string_view entry) { return entry.starts_with(head()); }
 
 }  // namespace
 
-void tell_plan(job_record_t& job, const train::plan& plan) {
+void publish_plan(job_record_t& job, const train::plan& plan) {
     replace_supplement(job, is_summary, {head() + train::summary_text(plan)});
     set_admin_line(job, train::admin_comment(plan));
 }
 
-void untell_plan(job_record_t& job) {
+void retract_plan(job_record_t& job) {
     replace_supplement(job, is_summary, {});
     set_admin_line(job, {});
 }

@@ -11,9 +11,9 @@
 namespace banyan::slurm {
 
 /// Replaces what was told before.
-void tell_plan(job_record_t& job, const train::plan& plan);
+void publish_plan(job_record_t& job, const train::plan& plan);
 
 /// The job has no plan, or that of an earlier run: nothing of it may be believed.
-void untell_plan(job_record_t& job);
+void retract_plan(job_record_t& job);
 
 }  // namespace banyan::slurm

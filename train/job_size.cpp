@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "train/numbers.hpp"
+#include "train/job_size.hpp"
 
 #include <algorithm>
 #include <string>
