@@ -13,16 +13,16 @@
 #include "common/file.hpp"
 #include "common/text.hpp"
 #include "topo/cli/cli.hpp"
-#include "topo/cli/output_of.hpp"
+#include "topo/cli/running_job.hpp"
 #include "topo/counted.hpp"
-#include "train/admin_comment_reader.hpp"
 
 namespace banyan::topo::cli {
 namespace {
 
 struct explain_options {
     fabric_input input;
-    std::string job, plan, model, routes, program = "scontrol";
+    running_job job;
+    std::string plan, model, routes;
     bool json = false;
 };
 
@@ -30,53 +30,9 @@ struct explanation {
     request asked;
     placement placed;
     placement_cost cost, in_name_order;
+    placement_cost arranged;  ///< with these nodes in the best order
     std::optional<link_load> by_tables;
 };
-
-/// The value of " key=" in scontrol's one line, up to `end`.
-std::string field(const std::string& line, const std::string& key, const std::string& end) {
-    const auto at = line.find(" " + key + "=");
-    if (at == std::string::npos) return {};
-    const auto start = at + key.size() + 2;
-    return line.substr(start, line.find(end, start) - start);
-}
-
-/// What scontrol shows of a running job: its node list and our line in AdminComment, which an operator may
-/// have changed; it is shown again, and nothing is decided by it. scontrol prints no plan
-/// (docs/decisions/009).
-result<train::plan> ask_for_job(const fabric& f, const explain_options& o) {
-    BANYAN_TRY(const auto text,
-               output_of({o.program, "-o", "show", "job", o.job}, std::chrono::seconds(30), 1 << 24,
-                         "slurm-client", "does the job exist? see scontrol show job"));
-    const auto list = field(text, "NodeList", " ");
-    if (list.empty() || list == "(null)")
-        return fail(errc::not_found, fmt::format("job {} has no nodes now", o.job), "ask again when it runs");
-    BANYAN_TRY(const auto nodes, expand_hostlist(list));
-    const auto summary = train::read_admin_comment(field(text, "AdminComment", "\n"));
-    if (!summary)
-        return fail(errc::not_found, fmt::format("job {} was not placed by banyan", o.job),
-                    "its AdminComment would begin with \"banyan:\"");
-    BANYAN_TRY(const auto dims, parse_shape(summary->shape));
-    BANYAN_TRY(auto r, make_request(dims, summary->nodes, 0, 0));
-    r.model = summary->model;
-    std::vector<std::uint32_t> hosts;
-    for (const auto& name : nodes) {
-        if (std::find(summary->spares.begin(), summary->spares.end(), name) != summary->spares.end())
-            continue;
-        const auto host = find_host(f, name);
-        if (host == none) return fail(errc::not_found, fmt::format("{} is not on the fabric", name));
-        hosts.push_back(host);
-    }
-    BANYAN_TRY(const auto placed, arrange(f, hosts, r));
-    train::plan out;
-    out.model = summary->model;
-    out.later = summary->later;
-    out.shape = summary->shape;
-    out.ranks_per_node = r.ranks_per_node;
-    for (const auto h : placed.nodes) out.nodes.push_back(f.hosts[h].name);
-    out.spares = summary->spares;
-    return out;
-}
 
 result<explanation> explain(const fabric& f, const train::plan& p, const explain_options& o) {
     explanation out;
@@ -103,6 +59,8 @@ result<explanation> explain(const fabric& f, const train::plan& p, const explain
     auto by_name = out.placed;  // hosts are sorted by name, and so are Slurm's ranks
     std::sort(by_name.nodes.begin(), by_name.nodes.end());
     out.in_name_order = cost_of(f, out.asked, by_name);
+    BANYAN_TRY(const auto best, arrange(f, by_name.nodes, out.asked));
+    out.arranged = cost_of(f, out.asked, best);
     return out;
 }
 
@@ -192,6 +150,9 @@ void print_text(const fabric& f, const train::plan& p, const explanation& r) {
     fmt::print("\nabove the leaves in a step   {:>11}\n", bytes_text(above));
     fmt::print("least with whole units       {:>11}\n", bytes_text(r.cost.spine_bound));
     fmt::print("ranks in name order          {:>11}\n", bytes_text(by_name));
+    // A training that grew or lost a node keeps its other ranks where they are.
+    if (const auto best = r.arranged.above_leaf(); best < above)
+        fmt::print("best rank order on the nodes {:>11}\n", bytes_text(best));
     fmt::print("busiest uplink, spread ideal {:>11}\n", bytes_text(r.cost.busiest_uplink));
     if (const auto& l = r.by_tables) {
         fmt::print("busiest link by the tables   {:>11}{}\n", bytes_text(l->bytes),
@@ -209,11 +170,11 @@ void print_text(const fabric& f, const train::plan& p, const explanation& r) {
 }
 
 result<int> run(const explain_options& o) {
-    if (o.job.empty() == o.plan.empty())
+    if (o.job.id.empty() == o.plan.empty())
         return fail(errc::invalid_input, "one of JOBID and --plan is needed",
                     "give the number of a running job");
     BANYAN_TRY(const auto f, o.input.load());
-    BANYAN_TRY(const auto p, o.plan.empty() ? ask_for_job(f, o) : plan_from(o.plan));
+    BANYAN_TRY(const auto p, o.plan.empty() ? plan_of(f, o.job) : plan_from(o.plan));
     BANYAN_TRY(const auto r, explain(f, p, o));
     if (o.json) {
         nlohmann::json out{{"shape", p.shape},
@@ -221,6 +182,7 @@ result<int> run(const explain_options& o) {
                            {"spares", p.spares},
                            {"placed", cost_json(r.cost)},
                            {"in_name_order", cost_json(r.in_name_order)},
+                           {"arranged", cost_json(r.arranged)},
                            {"unsound_links", unsound_json(unsound_links(f, r.placed, switch_names(f)))}};
         if (const auto& l = r.by_tables)
             out["by_tables"] = {{"busiest_link_bytes", l->bytes}, {"pairs_without_route", l->without_route}};
@@ -237,7 +199,11 @@ result<int> run(const explain_options& o) {
 void add_explain(CLI::App& app, action& chosen) {
     const auto o = std::make_shared<explain_options>();
     auto* sub = app.add_subcommand("explain", "Say what a job's placement costs, by dimension and tier");
-    sub->add_option("JOBID", o->job, "a running job, asked of scontrol");
+    sub->add_option("JOBID", o->job.id, "a running job, asked of scontrol");
+    sub->add_option(
+        "--shape", o->job.shape,
+        "of JOBID where Slurm chose its nodes: its --train-parallel; its ranks are in Slurm's order");
+    sub->add_option("--spares", o->job.spares, "of JOBID with --shape: its --train-spares");
     o->input.add_option_to(*sub);
     sub->add_option(
         "--plan,--job", o->plan,
@@ -247,7 +213,7 @@ void add_explain(CLI::App& app, action& chosen) {
                     "what the bytes follow from, such as hidden=8192,layers=80,seq=8192,micro=16");
     sub->add_option("--routes", o->routes,
                     "forwarding tables (dump_lfts), for the load of the busiest link under static routing");
-    sub->add_option("--program", o->program, "the scontrol to run (default scontrol)");
+    sub->add_option("--program", o->job.program, "the scontrol to run (default scontrol)");
     sub->add_flag("--json", o->json, "print JSON");
     sub->callback([o, &chosen] { chosen = [o] { return run(*o); }; });
 }
