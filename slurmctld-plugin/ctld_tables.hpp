@@ -32,6 +32,8 @@ class ctld_tables {
     std::uint64_t most_memory_mib() const;
     const bitstr_t* idle_nodes() const { return *idle_; }
     const bitstr_t* up_nodes() const { return *up_; }
+    /// Neither down nor drained.
+    const bitstr_t* available_nodes() const { return *available_; }
     /// Those that no job has for itself. Slurm's own, to be changed with what it follows from.
     bitstr_t* share_nodes() const { return *share_; }
     list_ptr jobs() const { return *jobs_; }

@@ -46,15 +46,27 @@ std::uint32_t gpus_of(const char* tres_per_node) {
 result<std::optional<job_request>> request_of(const job_record_t& job) {
     const auto* details = job.details;
     if (!details) return std::nullopt;
-    return read(job.spank_job_env, job.spank_job_env_size,
-                {details->min_nodes, details->max_nodes, given(details->num_tasks),
-                 given(details->ntasks_per_node), gpus_of(job.tres_per_node)});
+    // min_nodes is lower where the job goes on with fewer (kept_nodes.cpp), and slurmctld counts the tasks by
+    // those of a node anew for the nodes of each run.
+    const auto nodes = details->max_nodes ? details->max_nodes : details->min_nodes;
+    const auto per_node = given(details->ntasks_per_node);
+    return read(
+        job.spank_job_env, job.spank_job_env_size,
+        {nodes, nodes, per_node ? 0 : given(details->num_tasks), per_node, gpus_of(job.tres_per_node)});
 }
 
 result<std::optional<job_request>> request_of(const job_desc_msg_t& job) {
     return read(job.spank_job_env, job.spank_job_env_size,
                 {given(job.min_nodes), given(job.max_nodes), counts_itself(job) ? 0 : given(job.num_tasks),
                  given(job.ntasks_per_node), gpus_of(job.tres_per_node)});
+}
+
+bool is_for_one_step(const job_record_t& job) {
+    if (job.batch_flag) return false;
+    const auto mark = std::string(train::step_mark) + "=" + train::step_mark_value;
+    for (std::uint32_t i = 0; i < job.spank_job_env_size; ++i)
+        if (job.spank_job_env[i] && mark == job.spank_job_env[i]) return true;
+    return false;
 }
 
 }  // namespace banyan::slurm

@@ -25,4 +25,7 @@ result<std::optional<job_request>> request_of(const job_record_t& job);
 /// The same before the job exists.
 result<std::optional<job_request>> request_of(const job_desc_msg_t& job);
 
+/// srun made the allocation, for one step. A user may say so of another: his own nodes are ordered.
+bool is_for_one_step(const job_record_t& job);
+
 }  // namespace banyan::slurm

@@ -60,18 +60,18 @@ void settle_allocation(spank_t sp, const slurm_options& srun, const train::optio
     if (!request) refuse(request.error().text());
     if (!*request) return;
     const auto own = libslurm::plans_without_select();
-    const bool in_order = own && *own;
-    const bool ordered = in_order ? (*request)->spares == 0 && topo::ranks_are_consecutive(**request)
-                                  : libslurm::slurmctld_orders_ranks;
+    const bool in_blocks = (own && *own) || libslurm::slurmctld_orders_nodes;
+    const bool ordered = in_blocks ? (*request)->spares == 0 && topo::ranks_are_consecutive(**request)
+                                   : libslurm::slurmctld_orders_ranks;
     if (!ordered)
         refuse(
-            "this Slurm cannot order the ranks of a step whose allocation srun makes; put salloc and the "
-            "same options "
-            "before it: salloc --train-parallel=... srun ...");
-    if (in_order && !srun.set("distribution", "block")) refuse("srun takes no order of its tasks");
+            "this Slurm cannot order the ranks of such a step whose allocation srun makes; put salloc and "
+            "the "
+            "same options before it: salloc --train-parallel=... srun ...");
+    if (in_blocks && !srun.set("distribution", "block")) refuse("srun takes no order of its tasks");
     ask_for(srun, train::all_nodes(**request), **request);
     // The nodes of the step are chosen in slurmctld: srun asks for it right after the allocation.
-    if ((*request)->spares > 0) spank_job_control_setenv(sp, train::step_mark, train::step_mark_value, 1);
+    spank_job_control_setenv(sp, train::step_mark, train::step_mark_value, 1);
 }
 
 /// A shape of the step's own in an allocation that has none.

@@ -63,7 +63,11 @@ result<job_plan> plan_without_store(const job_state& state, std::optional<std::u
 job_plan plan_to_follow(std::uint32_t job, const job_state& state,
                         std::optional<std::uint32_t> number = std::nullopt) {
     const auto told = train::query_plan(job, state.restarts);
-    if (told && *told) return plan_of(**told);
+    if (told && *told) {
+        auto plan = plan_of(**told);
+        if (const auto asked = options_of_environment(number)) plan.nodes_of_all = plan.nodes + asked->spares;
+        return plan;
+    }
     auto own =
         told || told.error().code != errc::unavailable ? plan_without_store(state, number) : job_plan{};
     if (own && own->nodes) return std::move(*own);

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "supervisor/slurm/will_run.hpp"
 #include "supervisor/supervisor.hpp"
 
 namespace banyan::supervisor {
@@ -23,6 +24,30 @@ decision supervisor::requeue(situation& s, const decision& d) {
     say(fmt::format("{}; {}; the job is requeued", end_line(s, step_ ? step_name() : ""), d.why));
     wait_for_the_end();
     return {action::finish, d.idle_restarts, {}};
+}
+
+/// A job that trains with fewer groups goes back into the queue where it would start at once with all of
+/// them.
+void supervisor::look_at_full_size() {
+    if (!full_size_.is_near(clock::now())) return;
+    if (!full_size_.is_due(clock::now(), newest_saved(socket_, job_))) return;
+    auto job = query_job(job_);
+    if (!job || !job->running || !job->no_requeue.empty() || job->nodes.size() >= plan_.nodes) return;
+    const auto more = plan_.nodes_of_all - static_cast<std::uint32_t>(job->nodes.size());
+    const auto could = could_have(job_, more);
+    if (!could && could.error().code == errc::denied) full_size_ = {};
+    if (!could || !*could)
+        return detail(could ? fmt::format("{} nodes more are not free, or others wait for them", more)
+                            : could.error().text());
+    job_now_ = std::move(*job);
+    if (const auto done = requeue_job(job_now_); !done) {
+        detail(done.error().text());
+        if (done.error().code == errc::denied) full_size_ = {};
+        return;
+    }
+    say(fmt::format("Slurm has {} nodes more: the job is requeued, to train with all of its {} ranks again",
+                    more, plan_.ranks));
+    wait_for_the_end();
 }
 
 /// The script that we run in must not go on: Slurm ends it, and us, since the job is requeued. Until then the

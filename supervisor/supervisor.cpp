@@ -45,14 +45,18 @@ supervisor::supervisor(options opts, std::uint32_t job, job_state first, job_pla
       job_(job),
       plan_(std::move(plan)),
       socket_(plan_.nodes ? checkpoint_socket(node_of_this_host()) : ""),
+      began_whole_(first.nodes.size() >= plan_.nodes),
       nodes_(std::move(first.nodes)),
       unused_(plan_.spares),
       recovery_(clock::now(), newest_saved(socket_, job_)) {
     if (plan_.asked)
-        say(fmt::format(
-            "Slurm chose the nodes, and the ranks follow their order: {}{}; no fabric was looked at",
-            compress_hostlist(plan_.told.before),
-            plan_.spares.empty() ? "" : "; to spare: " + compress_hostlist(plan_.spares)));
+        say(
+            fmt::format("Slurm chose the nodes, and the ranks follow their order: {}{}; no fabric was looked "
+                        "at: banyan-topo "
+                        "explain {} --shape={} --spares={} says what banyan's own placement would save",
+                        compress_hostlist(plan_.told.before),
+                        plan_.spares.empty() ? "" : "; to spare: " + compress_hostlist(plan_.spares), job_,
+                        plan_.asked->parallel->text(), plan_.asked->spares));
     if (plan_.nodes)
         detail(fmt::format("the plan has {} ranks on {} nodes, {} spare", plan_.ranks, plan_.nodes,
                            plan_.spares.size()));
@@ -90,6 +94,7 @@ result<step_end> supervisor::run_step() {
     step_.reset();
     overdue_ = left_ = false;
     departure_ = {};
+    full_size_ = {};
     hang_.reset();
     failure_ = {};
     if (plan_.nodes) output_.begin(clock::now());
@@ -121,11 +126,15 @@ milliseconds supervisor::look_at_step(pid_t srun) {
         recovery_.has_begun(clock::now());
         if (plan_.nodes && !socket_.empty() && !goes_on_without_a_node(opts_.srun))
             departure_ = departure(clock::now(), step->nodes);
+        if (plan_.elastic && step->nodes.size() < plan_.nodes && plan_.nodes_of_all && !plan_.component)
+            full_size_ = full_size(clock::now(), !began_whole_);
         detail(fmt::format("step {} runs on {}", step_name(), compress_hostlist(step->nodes)));
     }
     if (!socket_.empty()) recovery_.trains() ? look_for_hang() : look_at_training(srun);
+    look_at_full_size();
     const bool trains = socket_.empty() || recovery_.trains();
     const bool again = look_at_allocation(srun);
+    if (full_size_.is_near(clock::now())) return soon_again;
     if (trains) return again || output_.is_file() || !socket_.empty() ? now_and_then : milliseconds(0);
     return recovery_.stood(clock::now()) < std::chrono::seconds(30) ? soon_again : now_and_then;
 }

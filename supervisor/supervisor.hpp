@@ -14,6 +14,7 @@
 #include "supervisor/child.hpp"
 #include "supervisor/decision.hpp"
 #include "supervisor/departure.hpp"
+#include "supervisor/full_size.hpp"
 #include "supervisor/job_plan.hpp"
 #include "supervisor/options.hpp"
 #include "supervisor/output_file.hpp"
@@ -38,6 +39,7 @@ class supervisor {
     std::chrono::milliseconds look_at_step(pid_t srun);
     void look_at_training(pid_t srun);
     void look_for_hang();
+    void look_at_full_size();  // this in requeue.cpp
     failure look_at_output() const;
     situation look(const step_end& end);
     bool began() const;
@@ -58,6 +60,7 @@ class supervisor {
     job_plan plan_;
     std::string socket_;
     signal_watch signals_;
+    const bool began_whole_;              ///< the allocation was large enough for all groups at first
     std::vector<std::string> nodes_;      ///< of the allocation when the step began
     std::vector<std::string> unused_;     ///< nodes of the allocation that have had no rank so far
     std::optional<std::uint32_t> step_;   ///< id of the latest step, once known
@@ -66,6 +69,7 @@ class supervisor {
     bool own_error_ = false;              ///< the latest srun ended on an error of its own
     bool left_ = false;                   ///< we ended a step that ran on a node that had left
     departure departure_;                 ///< whether it does
+    full_size full_size_;                 ///< of a step with fewer groups than all
     std::optional<hang> hang_;            ///< of the latest step, as it was said
     output_file output_{STDERR_FILENO};   ///< of the steps
     failure failure_;                     ///< of the latest step, as its output tells it

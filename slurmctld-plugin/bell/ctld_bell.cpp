@@ -4,6 +4,7 @@
 #include "common/guard.hpp"
 #include "slurmctld-plugin/bell/bell.hpp"
 #include "slurmctld-plugin/ctld_tables.hpp"
+#include "slurmctld-plugin/placement/kept_nodes.hpp"
 #include "slurmctld-plugin/select/batch_host.hpp"
 #include "slurmctld-plugin/select/early_start.hpp"
 
@@ -26,7 +27,8 @@ bool look_at_what_is_due() {
     if (!ctld) return false;
     if (!ctld->in_control()) return true;
     end_lost_jobs();
-    return start_what_is_clean();
+    const bool unclean = start_what_is_clean(), kept = look_at_kept_nodes();
+    return unclean || kept;
 }
 
 /// Never destroyed: the thread may outlive slurmctld's main.

@@ -10,6 +10,7 @@
 #include "slurmctld-plugin/fabric/fabric_cache.hpp"
 #include "slurmctld-plugin/job_request.hpp"
 #include "slurmctld-plugin/notice.hpp"
+#include "slurmctld-plugin/placement/kept_nodes.hpp"
 #include "slurmctld-plugin/placement/later_start.hpp"
 #include "slurmctld-plugin/placement/node_choice.hpp"
 #include "slurmctld-plugin/placement/ordered_start.hpp"
@@ -158,6 +159,8 @@ int place_job(job_record_t& job, bitstr_t* node_bitmap, test_mode mode, const co
     if (!*request || !ctld || mode == test_mode::test_only) return as_cons_tres();
     // Backfill, which only asks, keeps the nodes for it meanwhile.
     if (mode == test_mode::run_now && ended_just_now(job)) return ESLURM_NODES_BUSY;
+    if (const auto fewer = start_on_kept_nodes(job, **request, *ctld, node_bitmap, mode, inner))
+        return *fewer;
     // A part of a job, which counts its nodes by features.
     if (inner.min_nodes != train::all_nodes((*request)->placement)) return as_cons_tres();
     const auto* fabric = fabric_cache::instance().get(*ctld);

@@ -11,6 +11,7 @@
 #include "slurmctld-plugin/plan/job_plan.hpp"
 #include "slurmctld-plugin/plan/published_plan.hpp"
 #include "train/admin_comment.hpp"
+#include "train/min_dp.hpp"
 #include "train/plan_in_order.hpp"
 
 namespace banyan::slurm {
@@ -83,6 +84,30 @@ void save_in_order(job_record_t& job, const std::optional<train::plan>& before, 
     plan->min_nodes = asked.min_nodes;
     if (before) plan->former = train::former_after(*before, *plan);
     store_for_nodes(job, ctld, std::move(*plan));
+}
+
+void save_fewer(job_record_t& job, const train::plan& before, const ctld_tables& ctld,
+                const job_request& asked, const bitstr_t* nodes) {
+    std::vector<std::string> names;
+    for (const auto* some : {&before.nodes, &before.spares})
+        for (const auto& name : *some)
+            if (const int node = ctld.find_node(name); node >= 0 && is_set(nodes, node))
+                names.push_back(name);
+    const auto now =
+        train::request_on(asked.placement, asked.min_nodes, static_cast<std::uint32_t>(names.size()));
+    if (!now) return retract_plan(job);
+    const auto last = stored_plan(job);
+    auto plan = before;
+    plan.generation = std::max(plan.generation, last ? last->generation : 0) + 1;
+    plan.restart = job.restart_cnt;
+    plan.supervised = false;
+    plan.later.reset();
+    plan.spread.clear();  // that of other nodes
+    plan.spares.assign(names.begin() + now->nodes, names.end());
+    names.resize(now->nodes);
+    plan.nodes = train::keep_nodes(before.nodes, names);
+    plan.former = train::former_after(before, plan);
+    store_for_nodes(job, ctld, std::move(plan));
 }
 
 void save_nodes(job_record_t& job, const ctld_tables& ctld, train::plan plan,

@@ -23,6 +23,11 @@ void save_placement(job_record_t& job, const std::optional<train::plan>& before,
 void save_in_order(job_record_t& job, const std::optional<train::plan>& before, const ctld_tables& ctld,
                    const job_request& asked, const bitstr_t* nodes);
 
+/// The same for a run with fewer data parallel groups than all, on `nodes`, which have slots or wait as
+/// spares in `before`, the plan of the last run.
+void save_fewer(job_record_t& job, const train::plan& before, const ctld_tables& ctld,
+                const job_request& asked, const bitstr_t* nodes);
+
 /// The same where the fabric is of no help: the plan gets other nodes, slot by slot.
 void save_nodes(job_record_t& job, const ctld_tables& ctld, train::plan plan,
                 const std::vector<std::string>& nodes);

@@ -17,6 +17,7 @@
 //   forget_preemption              a run that begins was not preempted
 //   expedite                       such a job is requeued, since it lost a node: it comes before all others,
 //                                  and its nodes are nobody's meanwhile
+//   order_nodes                    the order in which a step whose tasks are laid out in blocks has them
 //   leave_step_manager             slurmctld makes the job's steps, and hears of their lost nodes
 //   steps_follow_a_shrinking_job, end_finished_steps, note_broken_steps
 //                                  what Slurm forgets of the steps of a job that loses a node

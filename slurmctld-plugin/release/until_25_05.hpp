@@ -3,6 +3,8 @@
 // What the releases up to 25.05 have in common.
 #pragma once
 
+#include "slurmctld-plugin/release/until_25_11.hpp"
+
 namespace banyan::slurm {
 
 inline bool memory_is_counted() { return slurm_conf.select_type_param & CR_MEMORY; }

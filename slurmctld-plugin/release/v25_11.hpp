@@ -4,5 +4,6 @@
 #pragma once
 
 #include "slurmctld-plugin/release/since_25_11.hpp"
+#include "slurmctld-plugin/release/until_25_11.hpp"
 
 #define BANYAN_SELECT_TABLE(OURS, THEIRS) BANYAN_ROWS_ALWAYS(OURS, THEIRS)

@@ -13,6 +13,7 @@
 #include "slurmctld-plugin/ctld_tables.hpp"
 #include "slurmctld-plugin/job_request.hpp"
 #include "slurmctld-plugin/notice.hpp"
+#include "slurmctld-plugin/placement/kept_nodes.hpp"
 #include "slurmctld-plugin/plan/job_plan.hpp"
 #include "slurmctld-plugin/plan/plan_builder.hpp"
 #include "slurmctld-plugin/release/layout.hpp"
@@ -125,8 +126,11 @@ void note_former_losses(const job_record_t& job, const ctld_tables& ctld) {
 void note_former_losses() {
     const auto* ctld = ctld_tables::get();
     if (!ctld) return;
-    for (const auto* job : entries<job_record_t>(ctld->jobs()))
-        if (layout_fits(job) && job->node_bitmap && may_lose_nodes(*job)) note_former_losses(*job, *ctld);
+    for (auto* job : entries<job_record_t>(ctld->jobs())) {
+        if (!layout_fits(job)) continue;
+        if (job->node_bitmap && may_lose_nodes(*job)) note_former_losses(*job, *ctld);
+        if (IS_JOB_PENDING(job) && job->spank_job_env_size) ask_for_all_nodes(*job);
+    }
 }
 
 void end(job_record_t& job) {
@@ -167,9 +171,9 @@ void look_for_lost_jobs() {
     const auto* ctld = ctld_tables::get();
     if (!ctld) return;
     const auto jobs = entries<job_record_t>(ctld->jobs());
-    // Where no training runs there is nothing to look for, and no thread.
+    // Where no training runs, or waits, there is nothing to look for, and no thread.
     if (std::ranges::none_of(jobs, [](const auto* job) {
-            return layout_fits(job) && job->spank_job_env_size && is_under_way(*job);
+            return layout_fits(job) && job->spank_job_env_size && (is_under_way(*job) || IS_JOB_PENDING(job));
         }))
         return;
     state_is_new = true;
@@ -191,7 +195,9 @@ void begin_again(job_record_t& job) {
     if (goes_back && lost_one && ctld && !lacking(job, *ctld).empty()) expedite(job);
     const auto* its = &job;
     if ((its->job_state & JOB_STATE_BASE) == JOB_NODE_FAIL) complete_for_lost_nodes(job);
-    if (goes_back) begin_when_clean(job);
+    if (!goes_back) return;
+    keep_nodes(job);
+    begin_when_clean(job);
 }
 
 }  // namespace banyan::slurm

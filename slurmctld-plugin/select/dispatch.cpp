@@ -12,6 +12,7 @@
 #include "slurmctld-plugin/cons_tres/inherited.hpp"
 #include "slurmctld-plugin/notice.hpp"
 #include "slurmctld-plugin/placement/job_placement.hpp"
+#include "slurmctld-plugin/placement/kept_nodes.hpp"
 #include "slurmctld-plugin/plan/job_plan.hpp"
 #include "slurmctld-plugin/plan/plan_builder.hpp"
 #include "slurmctld-plugin/release/layout.hpp"
@@ -38,6 +39,13 @@ bool clean_environment(job_record_t& job) {
             if (!fits) banyan::slurm::log_job_once(job.job_id, fits.error().text());
             return fits.has_value();
         });
+}
+
+/// False: it cannot start now.
+bool stays_off_kept_nodes(const job_record_t& job, bitstr_t* candidates) {
+    return banyan::guarded(
+        "leave_kept_nodes", [] { return true; },
+        [&] { return banyan::slurm::leave_kept_nodes(job, candidates); });
 }
 
 }  // namespace
@@ -87,7 +95,11 @@ BANYAN_EXPORT int select_p_job_test(job_record_t* job, bitstr_t* node_bitmap, ui
     };
     const auto ask = [&](bitstr_t* nodes) { return ask_in(mode, nodes); };
     const auto ask_if_idle = [&](bitstr_t* nodes) { return ask_in(SELECT_MODE_TEST_ONLY, nodes); };
-    if (!layout_fits(job) || !job->spank_job_env_size) return ask(node_bitmap);
+    if (!layout_fits(job)) return ask(node_bitmap);
+    const auto start = banyan::slurm::mode_of(mode);
+    if (start == banyan::slurm::test_mode::run_now && !stays_off_kept_nodes(*job, node_bitmap))
+        return ESLURM_NODES_BUSY;
+    if (!job->spank_job_env_size) return ask(node_bitmap);
     if (!clean_environment(*job)) return ESLURM_REQUESTED_NODE_CONFIG_UNAVAILABLE;
     // The bitmap may be narrowed already when our code throws: the fallback starts again from what slurmctld
     // gave.
@@ -99,7 +111,7 @@ BANYAN_EXPORT int select_p_job_test(job_record_t* job, bitstr_t* node_bitmap, ui
             return ask(node_bitmap);
         },
         [&] {
-            return banyan::slurm::place_job(*job, node_bitmap, banyan::slurm::mode_of(mode),
+            return banyan::slurm::place_job(*job, node_bitmap, start,
                                             {ask, ask_if_idle, min_nodes, preemptee_candidates != nullptr});
         });
     bit_free(given);
@@ -114,6 +126,8 @@ BANYAN_EXPORT int select_p_job_begin(job_record_t* job) {
             [&] {
                 banyan::slurm::forget_preemption(*job);
                 banyan::slurm::settle_plan(*job);
+                banyan::slurm::forget_kept_nodes(*job);
+                banyan::slurm::order_own_step(*job);
                 banyan::slurm::publish_options(*job);
                 return 0;
             });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "slurmctld-plugin/step/slots.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <unordered_map>
 
@@ -115,6 +116,18 @@ names settle_slots(job_record_t& job, const job_request& asked, const topo::requ
     names out;
     for (const auto host : placement->nodes) out.push_back(fabric->fabric.hosts[host].name);
     return out;
+}
+
+void order_own_step(job_record_t& job) {
+    const auto* ctld = ctld_tables::get();
+    if (!ctld || !is_for_one_step(job) || !job.job_resrcs || !job.job_resrcs->node_bitmap) return;
+    const auto plan = stored_plan(job);
+    if (!plan) return;
+    const auto slots = ctld->find_nodes(plan->nodes);
+    std::vector<std::uint32_t> places;
+    for (const int node : set_bits(job.job_resrcs->node_bitmap))
+        places.push_back(static_cast<std::uint32_t>(std::ranges::find(slots, node) - slots.begin()));
+    order_nodes(job, places);
 }
 
 void follow_nodes(job_record_t& job) {

@@ -21,6 +21,11 @@ topo::request request_now(const job_record_t& job, const job_request& asked);
 std::vector<std::string> settle_slots(job_record_t& job, const job_request& asked,
                                       const topo::request& request, const std::vector<std::string>& names);
 
+/// For select_p_job_begin of a job whose allocation srun makes for one step: the step's tasks are laid out
+/// over the nodes in the order of the slots, where this Slurm knows one. srun asks for blocks
+/// (spank/srun_step.cpp).
+void order_own_step(job_record_t& job);
+
 /// A node has left the job: the plan goes on with the first of its nodes and spares that the job still has.
 void follow_nodes(job_record_t& job);
 

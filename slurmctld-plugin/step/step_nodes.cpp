@@ -12,14 +12,6 @@
 namespace banyan::slurm {
 namespace {
 
-/// srun's word that this allocation is for one step. A user may lie: the nodes are his.
-bool is_marked(const job_record_t& job) {
-    const auto mark = std::string(train::step_mark) + "=" + train::step_mark_value;
-    for (std::uint32_t i = 0; i < job.spank_job_env_size; ++i)
-        if (job.spank_job_env[i] && mark == job.spank_job_env[i]) return true;
-    return false;
-}
-
 /// Slurm waits for such a node before the first step, which it does itself.
 bool must_wait(const node_record_t* node) {
     return IS_NODE_POWERED_DOWN(node) || IS_NODE_FUTURE(node) || IS_NODE_NO_RESPOND(node);
@@ -39,7 +31,7 @@ std::vector<int> in_order(const job_record_t& job, const ctld_tables& ctld) {
 }  // namespace
 
 bitstr_t* nodes_of_step(job_record_t& job) {
-    if (job.next_step_id != 0 || job.batch_flag || !job.node_bitmap || !is_marked(job)) return nullptr;
+    if (job.next_step_id != 0 || !job.node_bitmap || !is_for_one_step(job)) return nullptr;
     const auto request = request_of(job);
     const auto* ctld = ctld_tables::get();
     if (!request || !*request || (*request)->placement.spares == 0 || !ctld) return nullptr;

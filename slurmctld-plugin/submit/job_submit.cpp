@@ -21,6 +21,7 @@
 #include "slurmctld-plugin/submit/cluster_limits.hpp"
 #include "slurmctld-plugin/submit/expansion.hpp"
 #include "slurmctld-plugin/submit/job_change.hpp"
+#include "slurmctld-plugin/submit/twins.hpp"
 #include "train/components.hpp"
 #include "train/environment.hpp"
 #include "train/job_size.hpp"
@@ -116,6 +117,8 @@ BANYAN_EXPORT int job_submit(job_desc_msg_t* job, uint32_t, char** err_msg) {
                 if (err_msg) *err_msg = xstrdup(("banyan: " + e.text()).c_str());
                 return code;
             };
+            const auto taken = banyan::slurm::take_twins(*job);
+            if (!taken) return refuse(taken.error(), ESLURM_NOT_SUPPORTED);
             const auto fits = banyan::train::check_environment(job->spank_job_env, job->spank_job_env_size);
             if (!fits) return refuse(fits.error(), ESLURM_DATA_TOO_LARGE);
             tidy(*job);

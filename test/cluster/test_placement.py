@@ -91,6 +91,16 @@ class Placement(ClusterCase):
         self.assert_ranks([line[5:] for line in self.cluster.output(job).splitlines() if line.startswith("rank ")],
                           self.place("dp=2,pp=3", 6, 1, 0, [])["ranks"])
 
+    def test_an_allocation_that_srun_makes(self):
+        if not self.cluster.asks_about_steps() and self.cluster.release() < (26, 5):
+            self.skipTest("this Slurm cannot order it: srun refuses")
+        for shape, nodes, per_node in (("tp=2,pp=3,dp=2", 6, 2), ("pp=4,dp=2", 8, 1), ("tp=4,dp=5", 5, 4)):
+            expected = self.place(shape, nodes, per_node, 0, [])
+            lines = self.cluster.out("srun", "-N", nodes, f"--ntasks-per-node={per_node}", f"--train-parallel={shape}", "bash", "-c",
+                                     "echo $SLURM_PROCID $SLURMD_NODENAME").splitlines()
+            self.assert_ranks(lines, expected["ranks"])
+            self.cluster.wait_for_nodes_idle()
+
     # -- help --------------------------------------------------------------------------------------------------------------
 
     def check(self, shape, nodes, per_node, spares, busy, model=None):

@@ -333,6 +333,24 @@ class Submission(ClusterCase):
         self.assert_trained(done.stdout, self.planned("tp=4", 3, 2, 1))
         self.assertIn("not the shape of job", self.refused("srun", f"--jobid={job}", "--train-parallel=dp=4", self.task))
 
+    def test_a_program_that_loads_no_spank_plugin(self):
+        """As slurmrestd: the options stand in the job's environment."""
+        etc, portal = self.cluster.dir / "etc", self.tmp / "portal"
+        portal.mkdir()
+        conf = (etc / "slurm.conf").read_text()
+        (portal / "plugstack.conf").touch()
+        (portal / "slurm.conf").write_text(conf.replace(f"PlugStackConfig={etc}/plugstack.conf", f"PlugStackConfig={portal}/plugstack.conf"))
+        script = self.tmp / "portal.sh"
+        script.write_text(f"#!/bin/bash\nexport SLURM_CONF={etc}/slurm.conf\nsrun {self.task}\n")
+
+        def submit(shape):
+            return self.cluster.run("env", f"SLURM_CONF={portal}/slurm.conf", f"BANYAN_TRAIN_PARALLEL={shape}", "BANYAN_TRAIN_SPARES=1",
+                                    "sbatch", "--parsable", "-N3", f"--chdir={self.tmp}", f"--output={self.tmp}/slurm-%j.out", script, check=False)
+        job = int(submit("tp=4").stdout)
+        self.cluster.wait_for_job(job)
+        self.assert_trained(self.cluster.output(job), self.planned("tp=4", 3, 2, 1))
+        self.assertIn("the value stands in the job's environment variable BANYAN_TRAIN_PARALLEL", submit("tp=four").stderr)
+
     # -- what a user may put there himself -------------------------------------------------------------------------------------
 
     def test_the_mark_of_srun_moves_nobody_elses_step(self):

@@ -56,6 +56,19 @@ class WithoutSelect(TrainingCase):
         said = re.search(r"Slurm chose the nodes, and the ranks follow their order: (\S+); to spare: (\S+); no fabric", output)
         self.assertEqual([*self.cluster.hosts(said[1]), said[2]], nodes)
 
+    def test_it_says_what_a_placement_would_save(self):
+        job = self.cluster.sbatch("-N5", "--ntasks-per-node=2", "--train-parallel=dp=2,pp=2,tp=2", "--train-spares=1",
+                                  script="banyan-run sleep 1000\n")
+        self.addCleanup(self.cluster.run, "scancel", job, check=False)
+        self.cluster.wait_for(lambda: "would save" in self.cluster.output(job), "banyan-run says the command")
+        command = re.search(r": (banyan-topo explain .*) says what", self.cluster.output(job))[1].split()
+        told = json.loads(self.cluster.out(*command, "--json", "--fabric", self.cluster.dir / "fabric" / "net"))
+        nodes = self.held(job)
+        self.assertEqual((told["nodes"], told["spares"]), (nodes[:4], nodes[4:]))
+        # Its tensor groups lie across nodes of two leaf groups, since Slurm knows no shape.
+        self.assertLessEqual(told["arranged"]["above_leaf_bytes"], told["placed"]["above_leaf_bytes"])
+        self.assertEqual(told["placed"]["above_leaf_bytes"], told["in_name_order"]["above_leaf_bytes"])
+
     def test_numbers_that_do_not_fit_are_refused_by_sbatch(self):
         for options, words in ((("-N2", "--train-parallel=tp=2,dp=3", "--ntasks-per-node=2"), "6 ranks"),
                                (("-n4", "-N4", "--train-parallel=dp=4", "--train-spares=1"), "no node is left for the spares"),

@@ -20,8 +20,9 @@ XID_79 = "NVRM: Xid (PCI:0000:13:00): 79, pid='<unknown>', name=<unknown>, GPU h
 class TrainingCase(ClusterCase):
     """A cluster on which jobs train."""
 
-    def submit(self, nodes, spares=0, steps=60, step_ms=40, ckpt="every=1", shape=SHAPE, per_node=2, options=(), trainer=()):
-        """Submits the example's own batch script. Returns the job id."""
+    def submit(self, nodes, spares=0, steps=60, step_ms=40, ckpt="every=1", shape=SHAPE, per_node=2, options=(), trainer=(),
+               script=REPOSITORY / "examples/trainer/job.sh"):
+        """Submits a batch script, by default the example's own. Returns the job id."""
         cluster = self.cluster
         words = [f"-N{nodes}", f"--ntasks-per-node={per_node}", "--gres=gpu:8", "--no-kill", "--requeue", "--open-mode=append",
                  f"--train-parallel={shape}", f"--chdir={cluster.dir}/tmp", f"--output={cluster.dir}/tmp/slurm-%j.out", *options]
@@ -29,9 +30,7 @@ class TrainingCase(ClusterCase):
             words.append(f"--train-spares={spares}")
         if ckpt:
             words.append(f"--train-ckpt={ckpt}")
-        out = cluster.out("sbatch", "--parsable", *words, REPOSITORY / "examples/trainer/job.sh", "--steps", steps, "--step-ms", step_ms,
-                          *trainer)
-        return int(out)
+        return int(cluster.out("sbatch", "--parsable", *words, script, "--steps", steps, "--step-ms", step_ms, *trainer))
 
     def submit_unending(self, nodes, **more):
         """A job that something is to happen to: it trains until end() has seen that it has."""

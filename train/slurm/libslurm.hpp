@@ -11,6 +11,9 @@
 #include <slurm/slurm_errno.h>
 #include <unistd.h>
 
+/// Slurm exports it, and names it beside slurm_job_will_run2(), but declares it in no public header.
+extern "C" void slurm_free_will_run_response_msg(will_run_response_msg_t* answer);
+
 namespace banyan::libslurm {
 
 constexpr bool is_at_least(std::uint32_t year, std::uint32_t month) {
@@ -23,6 +26,8 @@ static_assert(is_at_least(22, 5), "older releases lack slurm_step_id_t's compone
 /// slurmctld asks its plugin about each step, which orders that of an allocation that srun makes itself:
 /// nobody knows its nodes when srun asks.
 constexpr bool slurmctld_orders_ranks = !is_at_least(25, 5);
+/// slurmctld lays the tasks of such a step out over the nodes in an order of its plugin's, in blocks.
+constexpr bool slurmctld_orders_nodes = is_at_least(26, 5);
 
 /// Of the latest call of this thread that failed.
 inline int last_error() {
