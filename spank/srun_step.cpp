@@ -120,12 +120,15 @@ void check_own_shape(const topo::shape& typed, const std::string& placed, std::u
 
 /// With --train-min-dp the training is what the nodes that are left hold. Who typed the numbers of all of it
 /// means the training still.
-void go_on_with_fewer(topo::request& request, const job_facts& job, train::step_words& words) {
+void go_on_with_fewer(const slurm_options& srun, topo::request& request, const job_facts& job,
+                      train::step_words& words) {
     const auto* plan = job.known_plan();
     const auto left = static_cast<std::uint32_t>(job.running.nodes.size());
     const auto fewer = plan ? train::request_on(request, plan->min_nodes, left) : std::nullopt;
     decided.fewer = fewer && fewer->nodes != request.nodes;
     if (!decided.fewer) return;
+    // A number for the whole job.
+    if (!srun.is_typed('G') && !share_out_gpus(srun, request)) refuse("srun takes no other number of GPUs");
     if (words.tasks == request.tasks()) words.tasks = 0;
     if (words.min_nodes == request.nodes && words.max_nodes == request.nodes)
         words.min_nodes = words.max_nodes = 0;
@@ -184,7 +187,7 @@ void settle_in_job(const slurm_options& srun, std::uint32_t id) {
     refuse_what_the_job_decides();
     auto request = request_of(*job, *asked);
     if (!request) return;
-    go_on_with_fewer(*request, *job, words);
+    go_on_with_fewer(srun, *request, *job, words);
     const auto numbers = train::numbers_of_step(
         {*request, job->running.nodes, plan ? plan->spares : std::vector<std::string>{},
          plan ? plan->order : std::vector<std::string>{}},

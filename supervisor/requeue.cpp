@@ -34,10 +34,13 @@ void supervisor::look_at_full_size() {
     auto job = query_job(job_);
     if (!job || !job->running || !job->no_requeue.empty() || job->nodes.size() >= plan_.nodes) return;
     const auto more = plan_.nodes_of_all - static_cast<std::uint32_t>(job->nodes.size());
-    const auto could = could_have(job_, more);
-    if (!could && could.error().code == errc::denied) full_size_ = {};
+    const auto could = could_have(job_, plan_.nodes_of_all, more);
+    if (!could && could.error().code == errc::denied) {
+        full_size_ = {};
+        return say(could.error().text());
+    }
     if (!could || !*could)
-        return detail(could ? fmt::format("{} nodes more are not free, or others wait for them", more)
+        return detail(could ? fmt::format("{} nodes more are not to be had, or others wait for them", more)
                             : could.error().text());
     job_now_ = std::move(*job);
     if (const auto done = requeue_job(job_now_); !done) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,18 +25,14 @@ namespace {
 
 constexpr std::time_t for_all_s = 10;    // a job waits so long for all of its nodes,
 constexpr std::time_t for_fewer_s = 20;  // then for a start on those that it had,
-constexpr std::time_t longest_s = 300;   // and all the while that its last run takes to end
-
-struct usual_terms {
-    std::uint32_t cpus, priority;
-};
+constexpr std::time_t longest_s = 60;    // and its last run may take so long to end
 
 struct kept_nodes {
     std::uint32_t job_id;
     train::plan plan;  ///< of its last run: the nodes are those of the slots and the spares
     std::time_t since;
-    std::time_t waits_since = 0;         ///< for nodes alone: its last run is through
-    std::optional<usual_terms> usual{};  ///< of a job that asks for fewer nodes now
+    std::time_t waits_since = 0;              ///< for nodes alone: its last run is through
+    std::optional<std::uint32_t> priority{};  ///< its usual one, when it asks for fewer nodes
 };
 
 /// In memory alone: after a restart of slurmctld the job waits for all of its nodes.
@@ -58,40 +55,40 @@ const kept_nodes* kept_for(const job_record_t& job) {
     return at == all.end() ? nullptr : &*at;
 }
 
-/// cons_tres takes as many nodes as the tasks need; it counts them anew at each start.
+/// Before all other jobs, and no number that Slurm gives.
+constexpr std::uint32_t first = NO_VAL - 1;
+
+/// All that slurmctld counts by the nodes, which is a multiple of theirs (job_submit.cpp). It takes min_cpus
+/// from orig_min_cpus each time that it looks at a job.
 void ask_for(job_record_t& job, std::uint32_t nodes) {
     auto& its = *job.details;
-    its.min_nodes = nodes;
+    if (its.min_nodes == 0 || its.min_nodes == nodes) return;
+    its.min_cpus = its.orig_min_cpus = (its.orig_min_cpus * nodes + its.min_nodes - 1) / its.min_nodes;
     if (its.ntasks_per_node != 0 && its.num_tasks != 0) its.num_tasks = nodes * its.ntasks_per_node;
+    its.min_nodes = nodes;
 }
 
-/// slurmctld takes min_cpus from orig_min_cpus each time that it looks at a job.
-void set_cpus(job_record_t& job, std::uint32_t cpus) {
-    job.details->min_cpus = job.details->orig_min_cpus = cpus;
-}
-
-/// slurmctld itself looks no further where fewer are free, nor where a job waits that comes before: but the
-/// nodes are nobody else's.
+/// slurmctld looks no further where fewer are free, nor where a job waits that comes before: but these nodes
+/// are nobody else's.
 void ask_for_fewer(job_record_t& job, kept_nodes& kept, std::uint32_t nodes) {
-    const auto cpus = job.details->orig_min_cpus, all = job.details->min_nodes;
-    kept.usual = {cpus, std::exchange(job.priority, NO_VAL - 1)};
-    set_cpus(job, (cpus * nodes + all - 1) / all);
+    kept.priority = std::exchange(job.priority, first);
     ask_for(job, nodes);
 }
 
 void ask_for_all(job_record_t& job, const kept_nodes& kept) {
-    if (!kept.usual) return;
-    ask_for_all_nodes(job);
-    set_cpus(job, kept.usual->cpus);
-    // Held, or given another one by an operator meanwhile.
-    if (job.priority == NO_VAL - 1) job.priority = kept.usual->priority;
+    if (!kept.priority) return;
+    ask_for(job, job.details->max_nodes);
+    // It may be held, or have another one by an operator meanwhile.
+    if (job.priority == first) job.priority = *kept.priority;
 }
 
-/// Those that the job could still have.
-bitmap free_ones(const kept_nodes& kept, const ctld_tables& ctld) {
+/// Those that the job could still have, as far as the nodes go.
+bitmap left_of(const kept_nodes& kept, job_record_t& job, const ctld_tables& ctld) {
     bitmap out(bit_alloc(ctld.nodes()));
+    const auto fit = ctld.fit_for(job);
     for (const int node : nodes_of(kept, ctld))
-        if (is_set(ctld.idle_nodes(), node) && is_set(ctld.available_nodes(), node)) bit_set(out.get(), node);
+        if (is_set(ctld.available_nodes(), node) && (!fit || is_set(fit.get(), node)))
+            bit_set(out.get(), node);
     return out;
 }
 
@@ -99,7 +96,7 @@ bitmap free_ones(const kept_nodes& kept, const ctld_tables& ctld) {
 bool settle_for_fewer(job_record_t& job, kept_nodes& kept, const ctld_tables& ctld) {
     const auto asked = request_of(job);
     if (!asked || !*asked) return false;
-    const auto left = static_cast<std::uint32_t>(bit_set_count(free_ones(kept, ctld).get()));
+    const auto left = static_cast<std::uint32_t>(bit_set_count(left_of(kept, job, ctld).get()));
     if (!train::request_on((*asked)->placement, (*asked)->min_nodes, left)) return false;
     log_info(fmt::format("job {} waited {} s for all of its nodes, and goes on with the {} that it had",
                          job.job_id, for_all_s, left));
@@ -114,17 +111,25 @@ bool settle(kept_nodes& kept, const ctld_tables& ctld) {
     auto* job = find_job_record(kept.job_id);
     if (!job || !layout_fits(job) || !job->details || !IS_JOB_PENDING(job)) return true;
     const auto begin = job->details->begin_time;
-    const bool put_off = job->priority == 0 || begin > now + longest_s;
-    if (!put_off && now <= kept.since + longest_s) {
-        if (IS_JOB_COMPLETING(job) || begin > now) return false;
+    constexpr std::time_t credential_gap_s = 2;  // for which every requeued job waits (requeue.hpp)
+    const bool ends = IS_JOB_COMPLETING(job) && now <= kept.since + longest_s;
+    const bool put_off = job->priority == 0 || begin > now + credential_gap_s;
+    if (ends || (!put_off && !IS_JOB_COMPLETING(job))) {
+        if (ends || begin > now) return false;
         if (!kept.waits_since) kept.waits_since = now;
         const auto waited = now - kept.waits_since;
         if (waited < for_all_s) return false;
-        if (!kept.usual && settle_for_fewer(*job, kept, ctld)) return false;
-        if (kept.usual && waited < for_all_s + for_fewer_s) return false;
+        if (!kept.priority && settle_for_fewer(*job, kept, ctld)) return false;
+        if (kept.priority && waited < for_all_s + for_fewer_s) return false;
     }
     ask_for_all(*job, kept);
     return true;
+}
+
+/// -w, and GPUs of the whole job or of each task, which Slurm has counted for all of its nodes.
+bool names_nodes_or_gpus(const job_record_t& job) {
+    const auto has_gres = [](const char* tres) { return tres && std::string_view(tres).contains("gres"); };
+    return job.details->req_node_bitmap || has_gres(job.tres_per_job) || has_gres(job.tres_per_task);
 }
 
 }  // namespace
@@ -132,6 +137,7 @@ bool settle(kept_nodes& kept, const ctld_tables& ctld) {
 void keep_nodes(const job_record_t& job) {
     const auto asked = request_of(job);
     if (!asked || !*asked || (*asked)->min_nodes == 0 || job.preempt_time != 0) return;
+    if (names_nodes_or_gpus(job)) return;
     auto plan = stored_plan(job);
     if (!plan || plan->nodes.size() >= (*asked)->placement.nodes || training_steps(job).empty()) return;
     std::erase_if(all_kept(), [&](const auto& kept) { return kept.job_id == job.job_id; });
@@ -153,8 +159,8 @@ bool leave_kept_nodes(const job_record_t& job, bitstr_t* candidates) {
 std::optional<int> start_on_kept_nodes(job_record_t& job, const job_request& asked, const ctld_tables& ctld,
                                        bitstr_t* candidates, test_mode mode, const cons_tres& inner) {
     const auto* kept = kept_for(job);
-    if (!kept || !kept->usual) return std::nullopt;
-    const auto nodes = free_ones(*kept, ctld);
+    if (!kept || !kept->priority) return std::nullopt;
+    const auto nodes = left_of(*kept, job, ctld);
     if (!bit_super_set(nodes.get(), candidates)) return ESLURM_NODES_BUSY;
     bit_copybits(candidates, nodes.get());
     const int rc = inner.ask(candidates);
@@ -171,10 +177,9 @@ void forget_kept_nodes(job_record_t& job) {
 }
 
 void ask_for_all_nodes(job_record_t& job) {
-    auto* its = job.details;
-    if (!its || its->min_nodes >= its->max_nodes) return;
-    const auto asked = request_of(job);
-    if (asked && *asked && (*asked)->min_nodes != 0) ask_for(job, its->max_nodes);
+    if (job.priority != first || kept_for(job) || !job.details) return;
+    ask_for(job, job.details->max_nodes);
+    set_job_prio(&job);
 }
 
 bool look_at_kept_nodes() {

@@ -12,13 +12,15 @@
 namespace banyan::slurm {
 namespace {
 
+/// The last one where it stands there twice, as a shell has it.
 std::optional<std::string_view> value_of(char** env, std::uint32_t size, std::string_view name) {
+    std::optional<std::string_view> out;
     for (std::uint32_t i = 0; env && i < size; ++i) {
         const std::string_view entry = env[i] ? env[i] : "";  // a client may send nulls
         if (entry.size() > name.size() && entry.starts_with(name) && entry[name.size()] == '=')
-            return entry.substr(name.size() + 1);
+            out = entry.substr(name.size() + 1);
     }
-    return std::nullopt;
+    return out;
 }
 
 /// And the null behind the last, as Slurm wants it.

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/text.hpp"
+#include "supervisor/slurm/begin_anew.hpp"
 #include "train/slurm/libslurm.hpp"
 
 namespace banyan::supervisor {
@@ -118,7 +119,7 @@ result<bool> others_wait(const slurm_job_info_t& own) {
 
 }  // namespace
 
-result<bool> could_have(std::uint32_t job, std::uint32_t more) {
+result<bool> could_have(std::uint32_t job, std::uint32_t all, std::uint32_t more) {
     slurm_init(nullptr);
     job_info_msg_t* answer = nullptr;
     if (libslurm::load_job(&answer, job) != SLURM_SUCCESS)
@@ -126,8 +127,6 @@ result<bool> could_have(std::uint32_t job, std::uint32_t more) {
     const owned<job_info_msg_t> owner(answer, slurm_free_job_info_msg);
     if (answer->record_count == 0) return fail(errc::not_found, fmt::format("Slurm has no job {}", job));
     const auto& own = answer->job_array[0];
-    // GPUs in all, rather than of each node: those of fewer nodes are not what it asked for.
-    if (own.tres_per_job && *own.tres_per_job) return false;
     std::string others = own.nodes ? own.nodes : "";
     if (own.exc_nodes && *own.exc_nodes) others += std::string(",") + own.exc_nodes;
     char name[256] = {};
@@ -137,6 +136,8 @@ result<bool> could_have(std::uint32_t job, std::uint32_t more) {
     ask_like(own, more, others, host, request);
     BANYAN_TRY(const auto starts, would_start(request));
     if (!starts) return false;
+    BANYAN_TRY(const auto anew, could_begin_anew(own, all));
+    if (!anew) return false;
     BANYAN_TRY(const auto waiting, others_wait(own));
     return !waiting;
 }

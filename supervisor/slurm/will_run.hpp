@@ -9,10 +9,10 @@
 
 namespace banyan::supervisor {
 
-/// Whether `job` could have `more` nodes of the kind that it asked for, at once: Slurm would start a job that
-/// asks for these, and preempt none for it, and no job waits for nodes of any partition that has nodes of the
+/// Whether `job` could begin anew (begin_anew.hpp) with `all` nodes, `more` than it has, at once: Slurm would
+/// start a job that asks for these, and preempt none for it, and no job waits for nodes of any partition that has nodes of the
 /// job's partition. unavailable: slurmctld does not answer, or refuses a job that asks for
 /// these; denied: it does not tell who waits (PrivateData).
-result<bool> could_have(std::uint32_t job, std::uint32_t more);
+result<bool> could_have(std::uint32_t job, std::uint32_t all, std::uint32_t more);
 
 }  // namespace banyan::supervisor

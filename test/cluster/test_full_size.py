@@ -4,6 +4,7 @@ at the end of a training step; where these do not come, it goes on with what it 
 
 from fewer_groups import SHAPE, FewerGroupsCase
 from harness import main
+from trouble import Trouble
 
 FEWER = "tp=2,dp=3"
 
@@ -41,7 +42,7 @@ class FullSize(FewerGroupsCase):
         spare = self.spare_node(job, victim)
         other = self.cluster.sbatch("-N2", "--exclusive", script="sleep 1000\n")
         self.addCleanup(self.cluster.run, "scancel", other, check=False)
-        self.cluster.wait_for(lambda: "others wait for them" in self.cluster.output(job), "it looks, and lets the other wait", timeout=120)
+        self.cluster.wait_for(lambda: self.looks(job) > 0, "it looks, and lets the other wait", timeout=120)
         self.assertEqual(self.restarts(job), 0)
         self.cluster.run("scancel", other)
         self.kept = self.counted(job)
@@ -51,6 +52,47 @@ class FullSize(FewerGroupsCase):
         self.assertIn(spare, self.nodes_of(job))
         self.assertIn("the job is requeued, to train with all of its 8 ranks again", self.cluster.output(job))
         self.assert_kept(job, self.kept)
+
+    def looks(self, job):
+        return self.cluster.output(job).count("are not to be had, or others wait for them")
+
+    def stays(self, job):
+        """It has looked once more, and trains on."""
+        before = self.looks(job)
+        self.cluster.wait_for(lambda: self.looks(job) > before, "it looks", timeout=120)
+        self.assertEqual(self.restarts(job), 0)
+
+    def test_it_stays_where_it_could_not_begin_anew(self):
+        """The one node that lacks is free all the while."""
+        job, _ = self.shrunk()
+        self.take(self.victims(job)[0])
+        self.stays(job)
+        self.give_back(self.victims(job)[0])
+        self.cluster.run("scontrol", "update", "partitionname=train", "state=down")
+        self.addCleanup(self.cluster.run, "scontrol", "update", "partitionname=train", "state=up")
+        self.stays(job)
+
+    def test_slurmctld_dies_while_it_asks_for_fewer(self):
+        """What stands for that in slurmctld's state is gone when it is back."""
+        job, victim = self.shrunk()
+        spare = self.spare_node(job, victim)
+        self.take(spare)
+        self.cluster.run("scontrol", "update", "partitionname=train", "state=down")
+        self.addCleanup(self.cluster.run, "scontrol", "update", "partitionname=train", "state=up")
+        self.cluster.run("scontrol", "requeue", job)
+        self.cluster.wait_for(lambda: self.cluster.job(job)["Priority"] == "4294967293", "it asks for fewer")
+        self.assertEqual(self.cluster.job(job)["NumCPUs"], "6")
+        state = self.cluster.dir / "ctld" / "job_state"
+        since = state.stat().st_mtime if state.exists() else 0
+        self.cluster.run("scontrol", "update", f"jobid={job}", "comment=saved")
+        self.cluster.wait_for(lambda: state.exists() and state.stat().st_mtime > since, "its state is saved")
+        Trouble(self.cluster).restart_slurmctld()
+        now = self.cluster.job(job)
+        self.assertNotEqual(now["Priority"], "4294967293")
+        self.assertEqual((now["NumTasks"], now["NumCPUs"]), ("8", "8"), now)
+        self.cluster.run("scontrol", "update", "partitionname=train", "state=up")
+        self.give_back(spare)
+        self.trains_with(job, 8)
 
     def test_it_goes_on_with_what_it_had(self):
         """Its nodes are kept for it meanwhile, however short the job is that wants them."""

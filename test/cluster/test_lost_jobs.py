@@ -117,7 +117,7 @@ class LostJobs(ClusterCase):
         node = self.host_of(job)
         self.trouble.power_off(node)
         self.take(node)
-        self.restart_slurmctld()
+        self.trouble.restart_slurmctld()
         self.take(node)  # what it had not saved
         self.was_requeued_once(job, node)
 
@@ -148,12 +148,7 @@ class LostJobs(ClusterCase):
         after = re.sub(r"(?m)^SelectType=.*$", f"SelectType={name}", before)
         if after != before:
             file.write_text(after)
-            self.restart_slurmctld(signal.SIGTERM)
-
-    def restart_slurmctld(self, number=signal.SIGKILL):
-        self.trouble.end("slurmctld", number)
-        parts.start_slurmctld(self.trouble.layout)
-        self.cluster.wait_for(lambda: self.cluster.run("scontrol", "ping", check=False).returncode == 0, "slurmctld answers")
+            self.trouble.restart_slurmctld(signal.SIGTERM)
 
 
 if __name__ == "__main__":

@@ -54,6 +54,11 @@ class Trouble:
         os.kill(pid, number)
         self.cluster.wait_for(lambda: process.start_time(pid) is None and _threads(pid) <= 1, f"{part} has ended")
 
+    def restart_slurmctld(self, number=signal.SIGKILL):
+        self.end("slurmctld", number)
+        parts.start_slurmctld(self.layout)
+        self.cluster.wait_for(lambda: self.cluster.run("scontrol", "ping", check=False).returncode == 0, "slurmctld answers")
+
     def host(self, node):
         """The namespace that is the host of that name."""
         return os.readlink(f"/proc/{self.cluster.parts()[f'slurmd-{node}']}/ns/uts")
