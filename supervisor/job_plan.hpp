@@ -22,7 +22,8 @@ struct job_plan {
     std::optional<std::uint32_t> component;  ///< of a heterogeneous job
     std::optional<topo::request> elastic{};  ///< of a job with --train-min-dp: what it asked for
     std::uint32_t min_nodes = 0;             ///< of that one
-    /// That a later run may have again, the spares among them; 0: nobody keeps the nodes of this run meanwhile.
+    /// That a later run may have again, the spares among them; 0: nobody keeps the nodes of this run
+    /// meanwhile.
     std::uint32_t nodes_of_all = 0;
     /// Of a job whose nodes Slurm's own plugin chose: from which its plan follows. Nobody else keeps it.
     std::optional<train::options> asked{};

@@ -16,7 +16,6 @@
 #include "slurmctld-plugin/plan/job_plan.hpp"
 #include "slurmctld-plugin/plan/plan_builder.hpp"
 #include "slurmctld-plugin/release/layout.hpp"
-#include "slurmctld-plugin/step/step_complete_proxy.hpp"
 #include "train/job_size.hpp"
 #include "train/min_dp.hpp"
 
@@ -139,7 +138,7 @@ void keep_nodes(const job_record_t& job) {
     if (!asked || !*asked || (*asked)->min_nodes == 0 || job.preempt_time != 0) return;
     if (names_nodes_or_gpus(job)) return;
     auto plan = stored_plan(job);
-    if (!plan || plan->nodes.size() >= (*asked)->placement.nodes || training_steps(job).empty()) return;
+    if (!plan || plan->nodes.size() >= (*asked)->placement.nodes) return;
     std::erase_if(all_kept(), [&](const auto& kept) { return kept.job_id == job.job_id; });
     all_kept().push_back({job.job_id, std::move(*plan), std::time(nullptr)});
     ring();

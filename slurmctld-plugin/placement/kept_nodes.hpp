@@ -9,9 +9,9 @@
 
 namespace banyan::slurm {
 
-/// For a job whose run ends for a requeue. Where it trains with fewer groups, no other job starts on its
-/// nodes until it has started itself, or has waited too long; the bell is rung. A job that is preempted gives
-/// its nodes up.
+/// For a job that trains, and whose run ends for a requeue. Where it trains with fewer groups, no other job
+/// starts on its nodes until it has started itself, or has waited too long; the bell is rung. A job that is
+/// preempted gives its nodes up.
 void keep_nodes(const job_record_t& job);
 
 /// Those that are kept for other jobs leave the candidates of a job that would start now. False: it cannot

@@ -196,7 +196,8 @@ void begin_again(job_record_t& job) {
     const auto* its = &job;
     if ((its->job_state & JOB_STATE_BASE) == JOB_NODE_FAIL) complete_for_lost_nodes(job);
     if (!goes_back) return;
-    keep_nodes(job);
+    // One that ended a step itself, since it could not train with fewer, has to wait for all.
+    if (!training_steps(job).empty()) keep_nodes(job);
     begin_when_clean(job);
 }
 

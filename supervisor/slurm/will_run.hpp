@@ -10,8 +10,8 @@
 namespace banyan::supervisor {
 
 /// Whether `job` could begin anew (begin_anew.hpp) with `all` nodes, `more` than it has, at once: Slurm would
-/// start a job that asks for these, and preempt none for it, and no job waits for nodes of any partition that has nodes of the
-/// job's partition. unavailable: slurmctld does not answer, or refuses a job that asks for
+/// start a job that asks for these, and preempt none for it, and no job waits for nodes of any partition that
+/// has nodes of the job's partition. unavailable: slurmctld does not answer, or refuses a job that asks for
 /// these; denied: it does not tell who waits (PrivateData).
 result<bool> could_have(std::uint32_t job, std::uint32_t all, std::uint32_t more);
 
