@@ -18,12 +18,6 @@ using bytes = std::span<const std::byte>;
 using crc32c_polynomial::one;
 using crc32c_polynomial::power;
 
-std::uint64_t word_at(const std::byte* from) {
-    std::uint64_t out = 0;
-    std::memcpy(&out, from, sizeof out);
-    return out;
-}
-
 std::uint32_t by_table(std::uint32_t state, bytes data) {
     static constexpr auto table = [] {
         std::array<std::uint32_t, 256> out{};
@@ -39,6 +33,12 @@ std::uint32_t by_table(std::uint32_t state, bytes data) {
 
 #if defined(__x86_64__)
 #define BANYAN_WITH_CRC __attribute__((target("crc32,sse4.2,pclmul")))
+
+std::uint64_t word_at(const std::byte* from) {
+    std::uint64_t out = 0;
+    std::memcpy(&out, from, sizeof out);
+    return out;
+}
 
 // The CRC of what `state` is of with as many zero bytes behind as `shift` says: x^(8 n - 33). The carry-less
 // product has one bit too few, and the instruction multiplies by x^32.
