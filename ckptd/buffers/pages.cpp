@@ -206,7 +206,7 @@ result<memory_file> file_of_ordinary(const std::string& name, std::uint64_t byte
     } else {
         BANYAN_CHECK(allocate(out.fd.get(), bytes, name));
         BANYAN_TRY(out.map, map_whole(out.fd.get(), bytes));
-        touch(all_of(out.map), page_bytes);
+        touch(all_of(out.map), least_page_bytes);
     }
     BANYAN_CHECK(seal_size(out.fd.get(), name));
     out.pages[static_cast<std::size_t>(page_kind::ordinary)] = bytes;

@@ -29,7 +29,13 @@ constexpr bool is_rank_memory(std::uint64_t magic) {
     const auto protocol = static_cast<std::uint32_t>(magic >> 56);
     return magic == rank_memory_magic(protocol) && local_protocol.has(protocol);
 }
+/// The unit of the layout: the largest page that a kernel has, of those for ARM some 64 KiB.
+#ifdef __aarch64__
+constexpr std::size_t page_bytes = 64u << 10;
+#else
 constexpr std::size_t page_bytes = 4096;
+#endif
+constexpr std::size_t least_page_bytes = 4096;  ///< the smallest one; the unit of what is stored
 constexpr std::size_t huge_page_bytes = 2u << 20;
 constexpr std::size_t max_buffers = 8;
 

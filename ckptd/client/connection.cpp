@@ -188,7 +188,7 @@ result<mapping> connection::map(const std::vector<part>& parts, const joined_sha
 void connection::populate() {
     if (!map_ || std::exchange(populated_, true)) return;
     if (::madvise(map_.data(), map_.size(), MADV_POPULATE_WRITE) == 0) return;
-    for (std::size_t at = 0; at < map_.size(); at += page_bytes)  // Linux before 5.14
+    for (std::size_t at = 0; at < map_.size(); at += least_page_bytes)  // Linux before 5.14
         static_cast<void>(*static_cast<const volatile std::byte*>(map_.data() + at));
 }
 

@@ -74,7 +74,8 @@ result<packed_shard> without_pieces(std::span<const std::byte> image,
         return fail(errc::exhausted, "too little of the shard is parts of tensors");
     packed_shard out;
     // On a page, so that it is written past the page cache.
-    out.memory = {static_cast<std::byte*>(std::aligned_alloc(page_bytes, round_to_page(head.image_bytes))),
+    out.memory = {static_cast<std::byte*>(
+                      std::aligned_alloc(least_page_bytes, round_up(head.image_bytes, least_page_bytes))),
                   &std::free};
     if (!out.memory) return fail(errc::exhausted, "no memory for a shard without its parts of tensors");
     const std::span to(out.memory.get(), head.image_bytes);

@@ -26,7 +26,7 @@ constexpr std::size_t at_once = 3;  // chunks: one is written, one is looked at,
 result<big_file> big_file::create(int folder, const std::string& name, std::span<const std::byte> memory,
                                   const share_modes& modes, const std::string& shown) {
     ::unlinkat(folder, name.c_str(), 0);  // what a killed predecessor left
-    if (reinterpret_cast<std::uintptr_t>(memory.data()) % page_bytes == 0) {
+    if (reinterpret_cast<std::uintptr_t>(memory.data()) % least_page_bytes == 0) {
         if (auto fd = create_file(folder, name, O_WRONLY | O_DIRECT, modes, shown))
             return big_file(std::move(*fd), memory, true, shown);
         ::unlinkat(folder, name.c_str(), 0);  // some file systems create the file before they refuse the flag
@@ -62,13 +62,13 @@ result<void> big_file::put(std::span<const std::byte> data, std::uint64_t at) {
 result<void> big_file::write_chunk(std::size_t chunk) {
     const auto at = chunk * chunk_bytes;
     auto data = memory_.subspan(at, std::min(chunk_bytes, memory_.size() - at));
-    if (direct_) data = data.first(data.size() / page_bytes * page_bytes);
+    if (direct_) data = data.first(data.size() / least_page_bytes * least_page_bytes);
     return put(data, at);
 }
 
 // What is left of the last page.
 result<void> big_file::write_end() {
-    const auto rest = memory_.size() % page_bytes;
+    const auto rest = memory_.size() % least_page_bytes;
     BANYAN_CHECK(leave_direct());
     return put(memory_.last(rest), memory_.size() - rest);
 }
@@ -80,7 +80,7 @@ result<void> big_file::write(const look& each) {
         const auto at = i * chunk_bytes;
         return each(i, memory_.subspan(at, std::min(chunk_bytes, memory_.size() - at)));
     };
-    const bool has_end = direct_ && memory_.size() % page_bytes != 0;
+    const bool has_end = direct_ && memory_.size() % least_page_bytes != 0;
     std::atomic<std::size_t> next{0};
     std::mutex lock;
     result<void> whole;

@@ -57,7 +57,7 @@ result<image_origin> read_origin(std::span<const std::byte> image) {
     BANYAN_TRY(const auto bytes, header_bytes_of(image, image.size()));
     // A copy: the memory may change meanwhile.
     const std::string text(reinterpret_cast<const char*>(image.data()) + 8,
-                           std::min<std::uint64_t>(bytes, page_bytes - 8));
+                           std::min<std::uint64_t>(bytes, least_page_bytes - 8));
     origin_reader in;
     (void)nlohmann::json::sax_parse(text, &in);
     if (!in.rank || !in.world)

@@ -192,7 +192,7 @@ result<image_header> make_image_header(std::vector<region>& regions, std::uint64
     BANYAN_TRY(const auto bytes, lay_out(regions));
     for (const auto& r : regions) {
         put_entry(json, r);
-        if (json.size() > max_header_bytes - page_bytes)
+        if (json.size() > max_header_bytes - least_page_bytes)
             return fail(errc::invalid_input,
                         fmt::format("{} regions are too many for one shard: what is said of them, with their "
                                     "names, is more than {}",
@@ -200,7 +200,7 @@ result<image_header> make_image_header(std::vector<region>& regions, std::uint64
                         "join small regions, or give them shorter names");
     }
     json += '}';
-    const auto data_at = round_to_page(json.size() + 8);
+    const auto data_at = round_up(json.size() + 8, least_page_bytes);
     const std::uint64_t header_bytes = data_at - 8;
     out.text.resize(data_at, ' ');
     std::memcpy(out.text.data(), &header_bytes, 8);

@@ -6,6 +6,7 @@ import json
 import mmap
 import os
 import pathlib
+import platform
 import shutil
 import signal
 import socket
@@ -19,7 +20,7 @@ import traceback
 from harness import program
 
 ALICE, MALLORY, TRUDY = 61001, 61002, 61003
-PAGE = 4096
+PAGE = 65536 if platform.machine() == "aarch64" else 4096
 TYPES = dict(reply=1, session_open=0x10, step_open=0x11, session_detach=0x12, session_close=0x13, attach=0x14, sealed=0x15,
              skipped=0x16, restore=0x17, finalize=0x18, seal_now=0x19, status=0x1a, attach_part=0x1b, given_up=0x1d)
 MASK = (1 << 64) - 1

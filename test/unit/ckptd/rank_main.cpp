@@ -51,6 +51,7 @@
 #include <unistd.h>
 
 #include "answer.hpp"
+#include "ckptd/buffers/rank_memory.hpp"
 #include "common/clock.hpp"
 #include "state.hpp"
 #include "table_state.hpp"
@@ -107,7 +108,7 @@ std::size_t scribble(const std::string& what) {
         const auto last = std::stoull(line.substr(end_of_first + 1), nullptr, 16);
         all.push_back({reinterpret_cast<volatile unsigned char*>(first), last - first});
     }
-    constexpr std::size_t page = 4096;
+    constexpr std::size_t page = banyan::ckpt::page_bytes;
     std::promise<void> over;  // with each of them once
     auto once = over.get_future();
     std::thread([all, what, over = std::move(over)]() mutable {

@@ -9,6 +9,7 @@
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 
+#include "ckptd/buffers/rank_memory.hpp"
 #include "cluster.hpp"
 
 namespace test_ckptd_memory {
@@ -489,7 +490,7 @@ TEST_CASE("a state that grows costs the bytes that are new, here and at the budd
         save(6);
         INFO("then: " << used(1));
         CHECK(used(1) >= before + 4 * added);
-        CHECK(used(1) <= before + copies * (added + 2 * 4096));
+        CHECK(used(1) <= before + copies * (added + 2 * ckpt::page_bytes));
         all_are(ask_all(ranks, "unprotect grown"), BCK_OK);
         save(1);
         all_are(ask_all(ranks, "save 14"), BCK_OK);  // and one that is left in the middle

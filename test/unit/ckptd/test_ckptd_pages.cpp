@@ -185,7 +185,7 @@ TEST_CASE("a library that knows no huge pages gets memory in others", "[ckptd]")
     struct stat st {};
     REQUIRE(::fstat(unknown.get(), &st) == 0);
     CHECK(static_cast<std::uint64_t>(st.st_size) ==
-          4096 + 3 * in_others["buffer_bytes"].get<std::uint64_t>());
+          ckpt::page_bytes + 3 * in_others["buffer_bytes"].get<std::uint64_t>());
     fd->reset();
     // What was saved is still there.
     CHECK(c.session(1, 4)["committed"]["step"] == 1);
@@ -234,7 +234,7 @@ TEST_CASE("a rank that makes holes in its memory loses it, and nobody else anyth
     void* at = ::mmap(nullptr, of_rank << 21, PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
     REQUIRE(at != MAP_FAILED);
     const banyan::mapping mine(at, of_rank << 21);
-    auto& header = *reinterpret_cast<ckpt::rank_memory_header*>(mine.data() + (2u << 20) - 4096);
+    auto& header = *reinterpret_cast<ckpt::rank_memory_header*>(mine.data() + (2u << 20) - ckpt::page_bytes);
     ckpt::begin_write(header.buffer[0]);
     std::fill_n(mine.data() + (2u << 20), large, std::byte{7});
     ckpt::end_write(header.buffer[0], 1, reply->meta["generation"].get<std::uint64_t>(), large);

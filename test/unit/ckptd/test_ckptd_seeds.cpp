@@ -18,6 +18,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "ckptd/buffers/rank_memory.hpp"
 #include "cluster.hpp"
 
 namespace test_ckptd_seeds {
@@ -238,7 +239,7 @@ class job {
             std::fstream memory(fd.path(), std::ios::in | std::ios::out | std::ios::binary);
             memory.seekg(0, std::ios::end);
             const auto bytes = static_cast<std::uint64_t>(memory.tellg());
-            constexpr std::uint64_t header = 4096;  // of a rank's buffers
+            constexpr std::uint64_t header = banyan::ckpt::page_bytes;  // of a rank's buffers
             flip(memory, header + below(bytes - header));
             ++flipped;
         }

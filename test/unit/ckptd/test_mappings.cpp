@@ -28,13 +28,14 @@ std::uint64_t most_filled = 0, most_emptied = 0;  // bytes, by one call
 
 // How much of a range is in this process's page tables.
 std::uint64_t present(const void* at, std::uint64_t bytes) {
-    std::vector<std::uint64_t> pages(bytes / page_bytes);
+    const auto page_size = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    std::vector<std::uint64_t> pages(bytes / page_size);
     const banyan::unique_fd map(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
-    const auto from = static_cast<off_t>(reinterpret_cast<std::uintptr_t>(at) / page_bytes * 8);
+    const auto from = static_cast<off_t>(reinterpret_cast<std::uintptr_t>(at) / page_size * 8);
     if (::pread(map.get(), pages.data(), pages.size() * 8, from) != static_cast<ssize_t>(pages.size() * 8))
         return 0;
-    return page_bytes * static_cast<std::uint64_t>(
-                            std::ranges::count_if(pages, [](auto page) { return (page >> 63) != 0; }));
+    return page_size * static_cast<std::uint64_t>(
+                           std::ranges::count_if(pages, [](auto page) { return (page >> 63) != 0; }));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "ckptd/buffers/memory.hpp"
 #include "huge_pages.hpp"
@@ -354,11 +355,12 @@ TEST_CASE("what a daemon takes over is not gone through before it is used", "[ck
     std::ranges::fill(std::span(made->map.data(), made->map.size()), std::byte{3});
     auto file = file_of(banyan::unique_fd(::fcntl(made->fd.get(), F_DUPFD_CLOEXEC, 0)));
     REQUIRE(file);
+    const auto page_size = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
     const auto mapped_pages = [&] {
         std::size_t out = 0;
         const banyan::unique_fd pagemap(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
-        const auto first = reinterpret_cast<std::uintptr_t>(file->map.data()) / page_bytes;
-        std::vector<std::uint64_t> entries(file->map.size() / page_bytes);
+        const auto first = reinterpret_cast<std::uintptr_t>(file->map.data()) / page_size;
+        std::vector<std::uint64_t> entries(file->map.size() / page_size);
         const auto bytes = entries.size() * sizeof entries[0];
         REQUIRE(::pread(pagemap.get(), entries.data(), bytes, static_cast<off_t>(first * 8)) ==
                 static_cast<ssize_t>(bytes));
@@ -368,7 +370,7 @@ TEST_CASE("what a daemon takes over is not gone through before it is used", "[ck
     CHECK(mapped_pages() == 0);
     CHECK(std::ranges::all_of(std::span(file->map.data(), file->map.size()),
                               [](auto b) { return b == std::byte{3}; }));
-    CHECK(mapped_pages() == file->map.size() / page_bytes);
+    CHECK(mapped_pages() == file->map.size() / page_size);
 }
 
 }  // namespace test_pages
