@@ -4,6 +4,9 @@
 // nodes are kept for it: where the others do not come, it goes on with those that it had.
 #pragma once
 
+#include <optional>
+
+#include "slurmctld-plugin/ctld_tables.hpp"
 #include "slurmctld-plugin/job_request.hpp"
 #include "slurmctld-plugin/placement/job_placement.hpp"
 
