@@ -136,7 +136,8 @@ bool names_nodes_or_gpus(const job_record_t& job) {
 void keep_nodes(const job_record_t& job) {
     const auto asked = request_of(job);
     if (!asked || !*asked || (*asked)->min_nodes == 0 || job.preempt_time != 0) return;
-    if (names_nodes_or_gpus(job)) return;
+    // A range of nodes, or none at all, is what a site without job_submit/banyan lets through.
+    if (names_nodes_or_gpus(job) || job.details->min_nodes != job.details->max_nodes) return;
     auto plan = stored_plan(job);
     if (!plan || plan->nodes.size() >= (*asked)->placement.nodes) return;
     std::erase_if(all_kept(), [&](const auto& kept) { return kept.job_id == job.job_id; });
