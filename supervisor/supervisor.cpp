@@ -51,9 +51,9 @@ supervisor::supervisor(options opts, std::uint32_t job, job_state first, job_pla
       recovery_(clock::now(), newest_saved(socket_, job_)) {
     if (plan_.asked)
         say(
-            fmt::format("Slurm chose the nodes, and the ranks follow their order: {}{}; no fabric was looked "
-                        "at: banyan-topo "
-                        "explain {} --shape={} --spares={} says what banyan's own placement would save",
+            fmt::format("Slurm chose the nodes, and the ranks follow their order: {}{}; no fabric "
+                        "was looked at: banyan-topo explain {} --shape={} --spares={} says what banyan's own "
+                        "placement would save",
                         compress_hostlist(plan_.told.before),
                         plan_.spares.empty() ? "" : "; to spare: " + compress_hostlist(plan_.spares), job_,
                         plan_.asked->parallel->text(), plan_.asked->spares));

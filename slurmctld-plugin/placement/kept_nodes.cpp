@@ -57,8 +57,8 @@ const kept_nodes* kept_for(const job_record_t& job) {
 /// Before all other jobs, and no number that Slurm gives.
 constexpr std::uint32_t first = NO_VAL - 1;
 
-/// All that slurmctld counts by the nodes, which is a multiple of theirs (job_submit.cpp). It takes min_cpus
-/// from orig_min_cpus each time that it looks at a job.
+/// The job's CPUs and tasks are multiples of its nodes (job_submit.cpp). slurmctld takes min_cpus from
+/// orig_min_cpus each time that it looks at a job.
 void ask_for(job_record_t& job, std::uint32_t nodes) {
     auto& its = *job.details;
     if (its.min_nodes == 0 || its.min_nodes == nodes) return;
@@ -67,8 +67,8 @@ void ask_for(job_record_t& job, std::uint32_t nodes) {
     its.min_nodes = nodes;
 }
 
-/// slurmctld looks no further where fewer are free, nor where a job waits that comes before: but these nodes
-/// are nobody else's.
+/// slurmctld asks no select plugin where fewer nodes are free than the job wants, or while a job waits that
+/// comes before. These nodes are nobody else's.
 void ask_for_fewer(job_record_t& job, kept_nodes& kept, std::uint32_t nodes) {
     kept.priority = std::exchange(job.priority, first);
     ask_for(job, nodes);

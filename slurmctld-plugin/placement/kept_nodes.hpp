@@ -17,19 +17,20 @@ namespace banyan::slurm {
 /// preempted gives its nodes up.
 void keep_nodes(const job_record_t& job);
 
-/// Those that are kept for other jobs leave the candidates of a job that would start now. False: it cannot
-/// start without one of them.
+/// Takes the nodes that are kept for other jobs out of the candidates of a job that would start now. False:
+/// the job cannot start without one of them.
 bool leave_kept_nodes(const job_record_t& job, bitstr_t* candidates);
 
-/// Of a job that asks for fewer nodes than all, since it waited: its start on the nodes that it had, or
-/// Slurm's word for "not now". Nothing for any other job.
+/// Starts a job that asks for fewer nodes, since it waited for all in vain: on those that it had. Returns
+/// what cons_tres said, and nothing where the job asks for all.
 std::optional<int> start_on_kept_nodes(job_record_t& job, const job_request& asked, const ctld_tables& ctld,
                                        bitstr_t* candidates, test_mode mode, const cons_tres& inner);
 
 /// For select_p_job_begin: it asks for all of its nodes again.
 void forget_kept_nodes(job_record_t& job);
 
-/// Of a job as slurmctld read it from its state, if it was saved while it asked for fewer.
+/// slurmctld has read its state, which it saved while the job asked for fewer: the job asks for all again,
+/// with a new priority.
 void ask_for_all_nodes(job_record_t& job);
 
 /// For the bell, under its locks. Whether nodes are kept.

@@ -120,7 +120,6 @@ result<bool> others_wait(const slurm_job_info_t& own) {
 }  // namespace
 
 result<bool> could_have(std::uint32_t job, std::uint32_t all, std::uint32_t more) {
-    slurm_init(nullptr);
     job_info_msg_t* answer = nullptr;
     if (libslurm::load_job(&answer, job) != SLURM_SUCCESS)
         return no_answer(fmt::format("cannot read job {}", job));

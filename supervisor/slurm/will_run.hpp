@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Whether Slurm has more nodes for a job that runs. Needs a Slurm configuration, as srun does.
+// Whether Slurm has more nodes for a job that runs. The caller has read the job before (job_query.hpp), which
+// starts libslurm.
 #pragma once
 
 #include <cstdint>

@@ -128,7 +128,7 @@ class FullSize(FewerGroupsCase):
         self.assertNotIn(second, self.nodes_of(job))
         self.assert_kept(job, self.kept)
 
-    def test_a_preempted_or_held_job_keeps_nothing(self):
+    def test_a_held_job_keeps_nothing(self):
         job, victim = self.shrunk()
         self.take(self.spare_node(job, victim))
         other = self.cluster.sbatch("-N3", "--exclusive", "-t1", script="true\n")

@@ -170,14 +170,7 @@ class Requeue(TrainingCase):
         counted = self.counted(job)
         self.cluster.run("scontrol", "update", f"nodename={','.join(sorted(before))}", "state=drain", "reason=service")
         self.addCleanup(self.cluster.run, "scontrol", "update", f"nodename={','.join(sorted(before))}", "state=resume", check=False)
-        self.cluster.run("scontrol", "requeue", job)
-
-        def starts():  # Slurm has it wait for two minutes once its nodes have ended the last run
-            if self.cluster.job(job)["JobState"] == "RUNNING" and self.cluster.job(job)["Restarts"] == "1":
-                return True
-            self.cluster.run("scontrol", "update", f"JobId={job}", "StartTime=now", check=False)
-            return False
-        self.cluster.wait_for(starts, "it is started again")
+        self.requeue_now(job)
         log = self.end(job)
         self.assert_losses(log, reference)
         self.assertEqual({r["source"] for r in log.restored}, {"peer"})

@@ -123,14 +123,7 @@ class WithoutSelect(TrainingCase):
         self.wait_step(job, 5)
         before, counted = set(self.held(job)), self.counted(job)
         self.cluster.run("scontrol", "update", f"nodename={','.join(sorted(before))}", "state=drain", "reason=service")
-        self.cluster.run("scontrol", "requeue", job)
-
-        def starts():
-            if self.cluster.job(job)["JobState"] == "RUNNING" and self.cluster.job(job)["Restarts"] == "1":
-                return True
-            self.cluster.run("scontrol", "update", f"JobId={job}", "StartTime=now", check=False)
-            return False
-        self.cluster.wait_for(starts, "it is started again")
+        self.requeue_now(job)
         log = self.end(job)
         self.assert_kept(job, counted)
         self.assertEqual({entry["source"] for entry in log.restored}, {"peer"})

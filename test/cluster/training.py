@@ -43,6 +43,18 @@ class TrainingCase(ClusterCase):
         self.stop.touch()
         return self.wait_finished(job)
 
+    def requeue_now(self, job):
+        """Requeues the job, and has it start at once: Slurm waits for two minutes once the nodes have ended the last run."""
+        self.cluster.run("scontrol", "requeue", job)
+
+        def starts():
+            now = self.cluster.job(job)
+            if now["JobState"] == "RUNNING" and now["Restarts"] == "1":
+                return True
+            self.cluster.run("scontrol", "update", f"JobId={job}", "StartTime=now", check=False)
+            return False
+        self.cluster.wait_for(starts, "it is started again")
+
     def assert_losses(self, log, reference):
         """Those of the undisturbed run, as far as that went."""
         losses = trainer_log.losses(log)
