@@ -11,10 +11,9 @@
 
 #include "common/text.hpp"
 #include "spank/held_program.hpp"
-#include "spank/job_facts.hpp"
 #include "spank/plugin.hpp"
 #include "spank/srun_step.hpp"
-#include "train/step_numbers.hpp"
+#include "train/plan_without_select.hpp"
 
 namespace banyan::spank {
 namespace {
@@ -67,12 +66,6 @@ std::string address_of(const std::string& node) {
     return out;
 }
 
-/// Without a plan the numbers that were submitted tell.
-bool starts_launchers(const job_facts& job) {
-    const auto* plan = job.known_plan();
-    return plan ? plan->launchers : job.running.tasks_per_node == 1;
-}
-
 }  // namespace
 
 void forget_ranks() {
@@ -104,23 +97,8 @@ int announce_step(spank_t sp) {
                 "training by itself, with banyan-run or srun --het-group=N");
         return SLURM_SUCCESS;
     }
-    std::optional<bool> its_launchers;
-    if (in_heterogeneous_job()) {
-        const auto facts = read_job(job, 0);
-        if (!facts) {
-            slurm_error("banyan: %s; its tasks get no rank environment", facts.error().text().c_str());
-            return SLURM_SUCCESS;
-        }
-        use_component(facts->component.value_or(0));
-        its_launchers = starts_launchers(*facts);
-    }
-    const auto text = option_text(train::parallel);
-    if (!text) return SLURM_SUCCESS;
-    if (this_step().role == step_role::helper) return SLURM_SUCCESS;
-    auto shape = topo::parse_shape(*text);
-    if (!shape) return SLURM_SUCCESS;
-    // That of fewer groups, where the job goes on with those.
-    if (const auto& now = this_step().request; now && this_step().fewer) shape = now->dims;
+    const auto& request = this_step().training;
+    if (!request) return SLURM_SUCCESS;
     auto id = libslurm::step_id(job, step);
     const step_layout layout(slurm_job_step_layout_get(&id));
     if (!layout) {
@@ -129,18 +107,12 @@ int announce_step(spank_t sp) {
             step);
         return SLURM_SUCCESS;
     }
-    if (this_step().role == step_role::training && !laid_out(*layout, *this_step().request))
+    if (!laid_out(*layout, *request))
         refuse(
             fmt::format("Slurm has laid step {}.{} out as {}, and not as {} tasks on each of {} nodes; "
                         "omit -m and options of CPUs, or ask for --ntasks-per-node={} at submission",
-                        job, step, layout_in_words(*layout), this_step().request->tasks_per_node(),
-                        this_step().request->nodes, this_step().request->tasks_per_node()));
-    const auto& planned = this_step().request;
-    const bool launchers =
-        layout->task_cnt == layout->node_cnt && its_launchers.value_or(planned && planned->launchers);
-    if (layout->task_cnt != shape->ranks() && !launchers && this_step().own_shape)
-        refuse(train::other_tasks(*shape, layout->task_cnt).text());
-    if (layout->task_cnt != shape->ranks() && !launchers) return SLURM_SUCCESS;
+                        job, step, layout_in_words(*layout), request->tasks_per_node(), request->nodes,
+                        request->tasks_per_node()));
     const auto nodes = nodes_by_rank(*layout);
     if (!nodes) {
         slurm_error("banyan: %s", nodes.error().text().c_str());
@@ -150,14 +122,14 @@ int announce_step(spank_t sp) {
     // that follows at once does not meet the port of the last.
     constexpr std::uint32_t first_port = 20000, ports = 12000;
     const auto port = first_port + (job * 61 + step) % ports;
-    if (launchers)
-        ::setenv("BANYAN_NPROC_PER_NODE", std::to_string(shape->ranks() / layout->task_cnt).c_str(), 1);
-    ::setenv("BANYAN_SHAPE", shape->text().c_str(), 1);
+    if (request->launchers)
+        ::setenv("BANYAN_NPROC_PER_NODE", std::to_string(request->ranks_per_node).c_str(), 1);
+    ::setenv("BANYAN_SHAPE", request->dims.text().c_str(), 1);
     ::setenv("BANYAN_STEP_NODES", compress_hostlist(*nodes).c_str(), 1);
     if (this_step().restart) ::setenv("BANYAN_STEP_RESTART", std::to_string(*this_step().restart).c_str(), 1);
     ::setenv("MASTER_ADDR", address_of(nodes->front()).c_str(), 1);
     ::setenv("MASTER_PORT", std::to_string(port).c_str(), 1);
-    if (this_step().role == step_role::training) hold_program(sp);
+    hold_program(sp);
     return SLURM_SUCCESS;
 }
 

@@ -20,6 +20,7 @@ using train::which;
 // as the component of a heterogeneous job that it was said for.
 std::array<std::optional<std::string>, option_count> chosen;
 std::array<unsigned, option_count> times_given;  // since the last component of a heterogeneous srun
+bool train_given = false;
 
 int accept(int index, const char* text, int remote) {
     const auto option = static_cast<which>(index);
@@ -32,6 +33,19 @@ int accept(int index, const char* text, int remote) {
     chosen[option] = text;
     ++times_given[option];
     return SLURM_SUCCESS;
+}
+
+int accept_train(int, const char*, int) {
+    train_given = true;
+    return SLURM_SUCCESS;
+}
+
+void register_option(spank_t sp, const char* name, const char* argument, const char* help, std::size_t index,
+                     spank_opt_cb_f callback) {
+    spank_option option{const_cast<char*>(name), const_cast<char*>(argument), const_cast<char*>(help),
+                        argument != nullptr,     static_cast<int>(index),     callback};
+    if (spank_option_register(sp, &option) != ESPANK_SUCCESS)
+        slurm_error("banyan: --%s is taken by another plugin", name);
 }
 
 }  // namespace
@@ -50,15 +64,14 @@ int register_options(spank_t sp) {
     remember_environment();
     for (std::size_t i = 0; i < option_count; ++i) {
         const auto& name = option_names[i];
-        spank_option option{const_cast<char*>(name.option),
-                            const_cast<char*>(name.argument),
-                            const_cast<char*>(name.help),
-                            1,
-                            static_cast<int>(i),
-                            accept};
-        if (spank_option_register(sp, &option) != ESPANK_SUCCESS)
-            slurm_error("banyan: --%s is taken by another plugin", name.option);
+        register_option(sp, name.option, name.argument, name.help, i, accept);
     }
+    // Which of a job's steps is the training only its srun can say; slurmstepd is told what srun was.
+    if (spank_context() == S_CTX_ALLOCATOR) return SLURM_SUCCESS;
+    register_option(sp, train::train_option, nullptr,
+                    "[banyan] this step is the training, whatever else is typed", option_count, accept_train);
+    // An srun that made the allocation has left it for its ranks.
+    ::unsetenv(train::train_carrier);
     return SLURM_SUCCESS;
 }
 
@@ -111,6 +124,8 @@ result<train::options> asked_options() {
 
 // Slurm hands over what sbatch left in the environment as if it had been typed.
 bool given_here(which option) { return times_given[option] > (was_inherited(option) ? 1u : 0u); }
+
+bool says_train() { return train_given; }
 
 std::string submitted_text(which option) {
     const char* value = std::getenv((std::string("SLURM_SPANK_") + option_names[option].env).c_str());

@@ -33,6 +33,8 @@ result<train::options> asked_options();
 /// True when the option stood on this very command line, not in what sbatch left in the environment. For
 /// settle_step: afterwards srun may come to its next component.
 bool given_here(train::which option);
+/// srun's command line says --train: the step is the training.
+bool says_train();
 /// What sbatch left in the environment; empty when nothing.
 std::string submitted_text(train::which option);
 inline bool was_inherited(train::which option) { return !submitted_text(option).empty(); }

@@ -97,7 +97,6 @@ train::step_words words_of(const slurm_options& srun, std::optional<std::uint32_
     out.nodelist = names_in(srun.text("nodelist"));
     out.exclude = names_in(srun.text("exclude"));
     out.relative = srun.is_set("relative");
-    out.overlap = srun.is_set("overlap");
     return out;
 }
 

@@ -7,6 +7,7 @@
 
 #include "common/text.hpp"
 #include "spank/held_program.hpp"
+#include "spank/helper_step.hpp"
 #include "spank/job_facts.hpp"
 #include "spank/plugin.hpp"
 #include "spank/slurm_options.hpp"
@@ -50,8 +51,7 @@ void ask_for(const slurm_options& srun, std::uint32_t nodes, const topo::request
     if (done && !order.empty() && !ask_for_order(srun, request, order))
         refuse("srun takes no order of its tasks");
     if (!done) refuse("srun takes no other number of nodes or tasks than was typed");
-    decided.role = step_role::training;
-    decided.request = request;
+    decided.training = request;
 }
 
 /// srun makes an allocation of its own: of all nodes, and its step is that of the ranks.
@@ -66,8 +66,7 @@ void settle_allocation(spank_t sp, const slurm_options& srun, const train::optio
     if (!ordered)
         refuse(
             "this Slurm cannot order the ranks of such a step whose allocation srun makes; put salloc and "
-            "the "
-            "same options before it: salloc --train-parallel=... srun ...");
+            "the same options before it: salloc --train-parallel=... srun ...");
     if (in_blocks && !srun.set("distribution", "block")) refuse("srun takes no order of its tasks");
     ask_for(srun, train::all_nodes(**request), **request);
     // The nodes of the step are chosen in slurmctld: srun asks for it right after the allocation.
@@ -88,25 +87,6 @@ void settle_own(const slurm_options& srun, const train::options& asked, const tr
     ask_for(srun, (*request)->nodes, **request);
 }
 
-/// `why` is for srun -v, whose level srun itself has not set by now, and for a step that looks like the
-/// training.
-void be_helper(const slurm_options& srun, const std::string& why, bool looks_like_it = false) {
-    decided.role = step_role::helper;
-    if (looks_like_it || number_in(srun.text("verbose")) != 0)
-        slurm_info("banyan: this step is not the training, its tasks get no ranks: %s", why.c_str());
-}
-
-/// The component that a step is of; 0 for that of a job which has none. Nothing for several at once.
-std::optional<std::uint32_t> component_of(const slurm_options& srun) {
-    if (in_step_of_several()) return std::nullopt;
-    auto text = srun.text("het-group");
-    std::erase_if(text, [](char c) { return c == '[' || c == ']'; });
-    if (text.empty()) return 0;
-    const auto numbers = expand_hostlist("c[" + text + "]");
-    if (!numbers || numbers->size() != 1) return std::nullopt;
-    return number_in(numbers->front().substr(1));
-}
-
 /// Ends srun when its own shape is not that of its job.
 void check_own_shape(const topo::shape& typed, const std::string& placed, std::uint32_t job,
                      std::uint32_t tasks) {
@@ -125,8 +105,7 @@ void go_on_with_fewer(const slurm_options& srun, topo::request& request, const j
     const auto* plan = job.known_plan();
     const auto left = static_cast<std::uint32_t>(job.running.nodes.size());
     const auto fewer = plan ? train::request_on(request, plan->min_nodes, left) : std::nullopt;
-    decided.fewer = fewer && fewer->nodes != request.nodes;
-    if (!decided.fewer) return;
+    if (!fewer || fewer->nodes == request.nodes) return;
     // A number for the whole job.
     if (!srun.is_typed('G') && !share_out_gpus(srun, request)) refuse("srun takes no other number of GPUs");
     if (words.tasks == request.tasks()) words.tasks = 0;
@@ -137,71 +116,75 @@ void go_on_with_fewer(const slurm_options& srun, topo::request& request, const j
     request = *fewer;
 }
 
+/// A step that is the training of job `id`, which is here by its own number, or by that of a component.
+void settle_training(const slurm_options& srun, const train::options& asked, train::step_words words,
+                     std::uint32_t id, std::uint32_t component, bool inherited) {
+    auto job = read_job(id, component);
+    if (!job && job.error().code == errc::not_found && component != 0)
+        return be_never_training(srun, words, "it is for a component that does not train");
+    if (!job) refuse(job.error().text());
+    if (inherited)
+        add_plan_without_select(*job, asked,
+                                in_heterogeneous_job() ? std::optional(component) : std::nullopt);
+    if (!job->plan)
+        slurm_error("banyan: %s; the step has the numbers that were submitted",
+                    job->plan.error().text().c_str());
+    const auto* plan = job->known_plan();
+    if (plan) decided.restart = plan->restart;
+    if (given_here(train::parallel) && plan) check_own_shape(*asked.parallel, plan->shape, id, words.tasks);
+    if (plan && plan->shape != asked.parallel->text())
+        return be_never_training(srun, words, "the environment is that of another job");
+    if (!plan && !inherited) return settle_own(srun, asked, words, *job);
+    refuse_what_the_job_decides();
+    auto request = request_of(*job, asked);
+    if (!request) refuse(request.error().text());
+    if (srun.text("distribution").starts_with("arbitrary")) {  // laid out by hand
+        decided.training = *request;
+        return;
+    }
+    go_on_with_fewer(srun, *request, *job, words);
+    const auto numbers = train::numbers_of_training(
+        {*request, job->running.nodes, plan ? plan->spares : std::vector<std::string>{},
+         plan ? plan->order : std::vector<std::string>{}},
+        words);
+    if (!numbers) refuse(numbers.error().text());
+    if (words.relative)
+        refuse(
+            "srun cannot order the ranks of a step that names its nodes by their place; write -w in "
+            "place of -r");
+    ask_for(srun, numbers->nodes, *request, numbers->nodelist, numbers->order);
+}
+
 void settle_in_job(const slurm_options& srun, std::uint32_t id) {
     const auto component = component_of(srun);
     const bool here = variable("SLURM_JOB_ID") == std::to_string(id);
     const bool in_het = here && in_heterogeneous_job();
     const auto typed = asked_options();
     if (!typed) refuse(typed.error().text());
+    const bool own_shape = given_here(train::parallel);
+    if (!component && (own_shape || says_train()))
+        refuse("a step of several components is never the training; omit --train and --train-parallel");
     if (!component) return;
-    decided.own_shape = given_here(train::parallel);
     if (in_het) use_component(*component);
-    const auto asked = asked_options();
-    if (!asked || (!asked->parallel && !decided.own_shape)) return;
-    auto words = words_of(srun, in_het ? component : std::nullopt);
-    words.own_shape = decided.own_shape;
-    if (words.own_shape && srun.has_components())
-        refuse("a step of several components is never the training; omit --train-parallel");
-    const bool shell = srun.is_set("interactive") || (srun.is_set("pty") && words.tasks == 0);
-    if (srun.has_components() || ((shell || words.overlap) && !words.own_shape)) {
-        be_helper(srun, words.overlap ? "it says --overlap" : "it is a shell, or has several components");
-        return;
-    }
-    if (srun.text("distribution").starts_with("arbitrary")) return;  // laid out by hand
-    if (!asked->parallel)
+    auto asked = asked_options();
+    if (!asked) return;
+    if (!asked->parallel && own_shape)
         refuse(fmt::format(
             "--train-parallel={} is not for component {} of job {}, which was submitted without it",
             typed->parallel->text(), *component, id));
-    auto job = read_job(id, *component);
-    if (!job && job.error().code == errc::not_found && *component != 0) {
-        be_helper(srun, "it is for a component that does not train");
-        return;
-    }
-    if (!job) {
-        slurm_error("banyan: %s; the step has the numbers that were typed", job.error().text().c_str());
-        return;
-    }
-    const bool inherited = in_het || (was_inherited(train::parallel) && here);
-    if (inherited) add_plan_without_select(*job, *asked, in_het ? component : std::nullopt);
-    if (!job->plan)
-        slurm_error("banyan: %s; the step has the numbers that were submitted",
-                    job->plan.error().text().c_str());
-    const auto* plan = job->known_plan();
-    if (plan) decided.restart = plan->restart;
-    if (words.own_shape && plan) check_own_shape(*typed->parallel, plan->shape, id, words.tasks);
-    if (plan && plan->shape != asked->parallel->text()) {
-        be_helper(srun, "the environment is that of another job");
-        return;
-    }
-    if (!plan && !inherited) return settle_own(srun, *asked, words, *job);
-    refuse_what_the_job_decides();
-    auto request = request_of(*job, *asked);
-    if (!request) return;
-    go_on_with_fewer(srun, *request, *job, words);
-    const auto numbers = train::numbers_of_step(
-        {*request, job->running.nodes, plan ? plan->spares : std::vector<std::string>{},
-         plan ? plan->order : std::vector<std::string>{}},
-        words);
-    if (!numbers) refuse(numbers.error().text());
-    if (!numbers->training) {
-        be_helper(srun, numbers->why, numbers->looks_like_it);
-        return;
-    }
-    if (words.relative)
+    if (!asked->parallel && says_train())
         refuse(
-            "srun cannot order the ranks of a step that names its nodes by their place; write -w in "
-            "place of -r");
-    ask_for(srun, numbers->nodes, *request, numbers->nodelist, numbers->order);
+            fmt::format("--train: job {} has no --train-parallel that this srun knows; add "
+                        "--train-parallel=SHAPE, or omit --train",
+                        id));
+    if (!asked->parallel) return;
+    const bool inherited = in_het || (was_inherited(train::parallel) && here);
+    auto words = words_of(srun, in_het ? component : std::nullopt);
+    // In a job without a shape the variable is for this srun.
+    words.training = says_train() || own_shape || (here && !inherited);
+    if (in_het && own_shape) check_own_shape(*typed->parallel, asked->parallel->text(), id, words.tasks);
+    if (is_helper(srun, words, *asked, in_het ? component : std::nullopt)) return;
+    settle_training(srun, *asked, std::move(words), id, *component, inherited);
 }
 
 }  // namespace

@@ -14,17 +14,10 @@
 
 namespace banyan::spank {
 
-enum class step_role {
-    none,      ///< of no training job, or nobody knows yet: the step's layout tells
-    helper,    ///< beside the training: gets no ranks
-    training,  ///< must be laid out as `request` says
-};
 struct step_decision {
-    step_role role = step_role::none;
-    std::optional<topo::request> request;
+    /// Of a training step, which must be laid out as it says; nothing for any other step.
+    std::optional<topo::request> training;
     std::optional<std::uint32_t> restart;  ///< how often the job was requeued, where slurmctld has told it
-    bool own_shape = false;                ///< a step in a job that has a --train-parallel of its own
-    bool fewer = false;                    ///< `request` has fewer groups of ranks than the job asked for
 };
 
 /// Decides, and sets srun's options. Ends the process when the step is refused.

@@ -75,8 +75,8 @@ std::vector<std::string> srun_words(const job_plan& plan, const std::vector<std:
     if (recovering) out.push_back(patience);
     if (plan.component) out.push_back(fmt::format("--het-group={}", *plan.component));
     if (plan.nodes) {
-        out.insert(out.end(), {train::step_ends_with_a_node, train::step_ends_with_a_rank, "-N",
-                               std::to_string(plan.nodes), "-n", std::to_string(plan.tasks)});
+        out.insert(out.end(), train::words_of_banyan_run.begin(), train::words_of_banyan_run.end());
+        out.insert(out.end(), {"-N", std::to_string(plan.nodes), "-n", std::to_string(plan.tasks)});
         if (plan.tasks != plan.ranks) out.push_back("--ntasks-per-node=1");
         // Left to itself srun takes the first nodes of the allocation, spare or not.
         if (const auto unused = spares_to_leave_out(plan, nodes); !unused.empty())

@@ -58,6 +58,9 @@ struct option_name {
     const char* env;
     const char* variable;
 };
+/// Of srun alone, without an argument: this step is the training. And the variable in which Slurm carries it.
+constexpr const char* train_option = "train";
+constexpr const char* train_carrier = "SLURM_SPANK__SLURM_SPANK_OPTION_banyan_train";
 /// By which srun says in its job's SPANK environment that it starts the training itself, right after the
 /// allocation: slurmctld then chooses the step's nodes.
 constexpr const char* step_mark = "BANYAN_STEP";

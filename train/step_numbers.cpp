@@ -24,7 +24,11 @@ bool nodes_fit(const step_job& job, const step_words& w) {
     // As at submission -N may count the spares, where -n or the shape says that the ranks are meant.
     const bool all =
         w.min_nodes == w.max_nodes && (w.min_nodes == all_nodes(r) || w.min_nodes == job.nodes.size());
-    return all && (w.tasks != 0 || w.own_shape);
+    return all && (w.tasks != 0 || w.training);
+}
+
+bool says_its_size(const step_words& w) {
+    return says_nodes(w) || w.tasks != 0 || w.tasks_per_node != 0 || w.relative;
 }
 
 std::string in_words(const step_words& w) {
@@ -34,7 +38,8 @@ std::string in_words(const step_words& w) {
         out += w.max_nodes == w.min_nodes ? fmt::format("-N {} ", w.min_nodes)
                                           : fmt::format("-N {}-{} ", w.min_nodes, w.max_nodes);
     if (w.tasks_per_node) out += fmt::format("--ntasks-per-node={} ", w.tasks_per_node);
-    if (w.min_nodes == 0 && !w.nodelist.empty()) out += fmt::format("{} nodes ", w.nodelist.size());
+    if (w.min_nodes == 0 && !w.nodelist.empty()) out += fmt::format("-w with {} nodes ", w.nodelist.size());
+    if (w.relative) out += "-r ";
     if (!out.empty()) out.pop_back();
     return out;
 }
@@ -85,38 +90,24 @@ std::vector<std::string> node_of_each_task(const topo::request& request,
     return out;
 }
 
-result<step_numbers> numbers_of_step(const step_job& job, const step_words& w) {
+std::optional<helper_step> helper_by_size(const step_words& w, const job_size& job) {
+    if (w.training || !says_its_size(w)) return std::nullopt;
+    const auto nodes = std::max<std::size_t>(w.min_nodes, w.nodelist.size());
+    const bool all_tasks = w.tasks != 0 ? w.tasks >= job.tasks : w.tasks_per_node != 0 && nodes == 0;
+    return helper_step{fmt::format("it says {}; for the training omit that, or add --train", in_words(w)),
+                       all_tasks || (w.tasks == 0 && job.nodes != 0 && nodes >= job.nodes)};
+}
+
+result<step_numbers> numbers_of_training(const step_job& job, const step_words& w) {
     const auto& r = job.request;
     const auto tasks = r.tasks();
-    if (w.overlap && w.own_shape)
-        return fail(errc::invalid_input, "a step with --overlap is never the training",
-                    "omit --overlap or --train-parallel");
-    step_numbers helper;
-    if (w.overlap) {
-        helper.why = "it says --overlap";
-        return helper;
-    }
-    if (w.own_shape && w.tasks != 0 && w.tasks != tasks) return std::unexpected(other_tasks(r.dims, w.tasks));
-    const bool fits = (w.tasks == 0 || w.tasks == tasks) && nodes_fit(job, w) &&
-                      (w.tasks_per_node == 0 || w.tasks_per_node == r.tasks_per_node());
-    if (!fits) {
-        const auto line = fmt::format("write srun -n {}, and the nodes follow", tasks);
-        if (w.own_shape)
-            return fail(errc::invalid_input,
-                        fmt::format("this step says {}, and --train-parallel={} is {}", in_words(w),
-                                    r.dims.text(), planned(r)),
-                        line);
-        // As many tasks as ranks, or as Slurm counts for the job, and yet something else.
-        const bool of_all = w.tasks == std::uint64_t{all_nodes(r)} * r.tasks_per_node() && !says_nodes(w);
-        // Of all tasks that Slurm counts for the job.
-        const bool says_only_each = w.tasks == 0 && w.tasks_per_node != 0 && !says_nodes(w);
-        helper.looks_like_it = w.tasks == tasks || of_all || says_only_each;
-        helper.why = fmt::format("it says {}, and the plan has {}; for the training {}", in_words(w),
-                                 planned(r), line);
-        return helper;
-    }
+    if (w.tasks != 0 && w.tasks != tasks) return std::unexpected(other_tasks(r.dims, w.tasks));
+    if (!nodes_fit(job, w) || (w.tasks_per_node != 0 && w.tasks_per_node != r.tasks_per_node()))
+        return fail(errc::invalid_input,
+                    fmt::format("this step says {}, and its training is {}", in_words(w), planned(r)),
+                    fmt::format("write srun --train -n {}, and the nodes follow", tasks));
     BANYAN_TRY(auto left, nodes_to_take(job, w));
-    step_numbers out{true, r.nodes, tasks, r.tasks_per_node(), {}, {}, {}};
+    step_numbers out{r.nodes, tasks, {}, {}};
     const auto& taken = w.nodelist.size() == r.nodes ? w.nodelist : left;
     if (!w.relative && taken.size() == r.nodes && !job.order.empty())
         out.order = keep_nodes(job.order, taken);

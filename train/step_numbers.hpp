@@ -3,13 +3,14 @@
 // Which step of a training job is the training, and what srun has to ask for so that its ranks land where the
 // plan has them. Knows no Slurm.
 //
-// A step is the training when what its srun says fits the plan: nothing at all, or -n the ranks, -N the nodes
-// that run them (or with -n all nodes of the job), --ntasks-per-node the ranks on each. What it does not say
-// follows from the plan, the nodes too: no spare that is not needed. Any other step is a helper, and so is
-// every one with --overlap; a step with a --train-parallel of its own that does not fit is refused.
+// A step is the training when its srun says so (--train, as banyan-run does, or a --train-parallel of its
+// own), or says neither how large the step is nor where it runs. Any other step is a helper, and so is every
+// one with --overlap. What the training does not say follows from the plan, the nodes too: no spare that is
+// not needed. What it says has to fit the plan, or srun refuses it.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,8 +28,7 @@ struct step_words {
     std::vector<std::string> nodelist{};  ///< -w
     std::vector<std::string> exclude{};   ///< -x
     bool relative = false;                ///< -r: the user chooses the nodes by their place
-    bool overlap = false;
-    bool own_shape = false;  ///< its own --train-parallel
+    bool training = false;                ///< --train, or its own --train-parallel
 };
 
 /// The job that the step is in.
@@ -39,17 +39,27 @@ struct step_job {
     std::vector<std::string> order{};  ///< slot -> node of the plan; empty = unknown
 };
 
+/// What the training step asks for.
 struct step_numbers {
-    bool training = false;
-    std::uint32_t nodes = 0, tasks = 0, tasks_per_node = 0;  ///< of a training step
+    std::uint32_t nodes = 0, tasks = 0;
     /// Exactly these; empty where the user, or Slurm for want of a plan, chooses.
     std::vector<std::string> nodelist;
     /// slot -> node: each keeps its slot of the plan, and others fill the gaps. Empty where nobody knows
     /// which nodes the step gets.
     std::vector<std::string> order;
-    std::string why;             ///< a step that is not the training is a helper
-    bool looks_like_it = false;  ///< and its user may have meant the training
 };
+
+/// Why a step is not the training.
+struct helper_step {
+    std::string why;
+    bool as_large = false;  ///< as the training: its user may have meant that
+};
+/// What the job's environment says: the nodes without spares, and the tasks of the training.
+struct job_size {
+    std::uint32_t nodes = 0, tasks = 0;
+};
+/// Nothing where the step is the training.
+std::optional<helper_step> helper_by_size(const step_words& words, const job_size& job);
 
 /// Why a step of so many tasks is not the training of `dims`.
 error other_tasks(const topo::shape& dims, std::uint32_t tasks);
@@ -61,6 +71,7 @@ std::vector<std::vector<std::uint32_t>> tasks_of_slots(const topo::request& requ
 std::vector<std::string> node_of_each_task(const topo::request& request,
                                            const std::vector<std::string>& order);
 
-result<step_numbers> numbers_of_step(const step_job& job, const step_words& words);
+/// Of a step that is the training. Refused: what it says does not fit the plan, or too few nodes are left.
+result<step_numbers> numbers_of_training(const step_job& job, const step_words& words);
 
 }  // namespace banyan::train

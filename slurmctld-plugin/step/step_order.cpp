@@ -6,7 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "slurmctld-plugin/step/slots.hpp"
+#include "slurmctld-plugin/job_request.hpp"
+#include "slurmctld-plugin/plan/job_plan.hpp"
 #include "train/step_numbers.hpp"
 
 namespace banyan::slurm {
@@ -33,12 +34,14 @@ void name_order(slurm_step_layout_t& layout) {
 }
 
 /// `nodes`: those of the layout, in its order. As it was where `node_of_slot` lacks one of them.
-void give_ranks(slurm_step_layout_t& layout, const topo::request& request, bool launchers,
+void give_ranks(slurm_step_layout_t& layout, const topo::request& request,
                 const std::vector<std::string>& nodes, const std::vector<std::string>& node_of_slot) {
     std::unordered_map<std::string_view, std::size_t> slot_of;
     for (std::size_t slot = 0; slot < node_of_slot.size(); ++slot) slot_of[node_of_slot[slot]] = slot;
-    if (!std::ranges::all_of(nodes, [&](const auto& node) { return slot_of.contains(node); })) return;
-    const auto tasks = train::tasks_of_slots(request, launchers);
+    if (nodes.size() != layout.node_cnt ||
+        !std::ranges::all_of(nodes, [&](const auto& node) { return slot_of.contains(node); }))
+        return;
+    const auto tasks = train::tasks_of_slots(request, request.launchers);
     for (std::size_t i = 0; i < nodes.size(); ++i)
         std::ranges::copy(tasks[slot_of.at(nodes[i])], layout.tids[i]);
     name_order(layout);
@@ -51,21 +54,17 @@ bool even(const slurm_step_layout_t& layout, std::uint32_t per_node) {
 }  // namespace
 
 void order_step(step_record_t& step) {
-    auto* layout = step.step_layout;
+    const auto* layout = step.step_layout;
     if (!layout || !layout->tids || !step.job_ptr || step.step_id.step_id >= SLURM_MAX_NORMAL_STEP_ID) return;
-    // A debugger's step beside the training, whatever its size; a part of a step.
-    if ((step.flags & SSF_OVERLAP_FORCE) || step.step_id.step_het_comp != NO_VAL) return;
-    auto& job = *step.job_ptr;
+    const auto& job = *step.job_ptr;
+    if (!is_for_one_step(job)) return;
     const auto asked = request_of(job);
-    if (!asked || !*asked) return;
-    const auto request = request_now(job, **asked);
-    const bool launchers = request.launchers && layout->task_cnt == request.nodes;
-    if ((!launchers && layout->task_cnt != request.dims.ranks()) || layout->node_cnt != request.nodes ||
-        !even(*layout, launchers ? 1 : request.ranks_per_node))
-        return;
-    const auto names = names_of(*layout);
-    if (names.size() != layout->node_cnt) return;
-    give_ranks(*layout, request, launchers, names, settle_slots(job, **asked, request, names));
+    const auto plan = stored_plan(job);
+    if (!asked || !*asked || !plan) return;
+    const auto& request = (*asked)->placement;
+    if (layout->node_cnt == request.nodes && plan->nodes.size() == request.nodes &&
+        even(*layout, request.tasks_per_node()))
+        give_ranks(*step.step_layout, request, names_of(*layout), plan->nodes);
 }
 
 }  // namespace banyan::slurm

@@ -8,8 +8,8 @@
 
 namespace banyan::slurm {
 
-/// Gives every node of the step the ranks that the job's plan has for it. A step that is not the training
-/// itself (another number of tasks, uneven tasks) is left as Slurm laid it out.
+/// For the one step of an allocation that srun made for it: gives every node the ranks that the job's plan
+/// has for it. srun itself orders any other step (025). A step of other numbers stays as Slurm laid it out.
 void order_step(step_record_t& step);
 
 }  // namespace banyan::slurm

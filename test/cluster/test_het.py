@@ -95,10 +95,11 @@ class Het(ClusterCase):
 
     def test_a_component_with_a_spare(self):
         """Steps of it by srun are what they would be in a job of its own: the training is off the spare, a helper gets no ranks."""
-        training = [(), ("-n4",), ("-N2",), ("-N2", "-n4"), ("-N3", "-n4"), ("--train-parallel=tp=4",)]
-        helpers = [("-n1", "-N1"), ("-N1", "-n4"), ("--overlap",), ("--overlap", "-n4"), ("--overlap", "-N2", "-n4"), ("-n6",)]
+        sizes = ((), ("-n4",), ("-N2",), ("-N2", "-n4"), ("-N3", "-n4"))
+        training = [(), ("--train-parallel=tp=4",), *(("--train", *size) for size in sizes)]
+        helpers = [("-n1", "-N1"), ("-n4",), ("-N1", "-n4"), ("--overlap",), ("--overlap", "-n4"), ("--overlap", "-N2", "-n4"), ("-n6",)]
         refused = [(("--train-parallel=tp=2",), "--train-parallel=tp=2 is not the shape of job"), (("-n3", "--train-parallel=tp=4"), "ask for -n 4"),
-                   (("--overlap", "--train-parallel=tp=4"), "--overlap is never the training")]
+                   (("--overlap", "--train-parallel=tp=4"), "it says --overlap")]
         for first in (True, False):
             with self.subTest(first=first):
                 self.cluster.wait_for_nodes_idle()

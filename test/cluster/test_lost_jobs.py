@@ -16,7 +16,7 @@ WITH_SPARE = (*SHAPE, "-N3", "--train-spares=1", "--train-parallel=dp=2")
 # The ranks of the first run wait, later ones end well. No rank sees the loss of a peer, and no script is asked to end.
 RANKS = "bash -c 'echo rank $RANK of run ${SLURM_RESTART_COUNT:-0} on $SLURMD_NODENAME; [ ${SLURM_RESTART_COUNT:-0} = 0 ] || exit 0; exec sleep 600'"
 SUPERVISED = f"banyan-run {RANKS}\n"
-PLAIN = f"srun -N2 -n2 {RANKS}\n"
+PLAIN = f"srun {RANKS}\n"
 SOON = 60  # seconds: half of what Slurm takes by itself to start a requeued job
 
 

@@ -113,7 +113,7 @@ class Placement(ClusterCase):
             if spares:
                 # A step on the active nodes alone, which banyan-run names to srun.
                 job = self.cluster.sbatch(*allocation, f"--train-spares={spares}", script=
-                    f"srun -N {active} -n {active * per_node} -w {','.join(expected['nodes'])} "
+                    f"srun --train -N {active} -n {active * per_node} -w {','.join(expected['nodes'])} "
                     "bash -c 'echo rank $SLURM_PROCID $SLURMD_NODENAME'\n")
                 self.cluster.wait_for_job(job)
                 lines = [line[5:] for line in self.cluster.output(job).splitlines() if line.startswith("rank ")]

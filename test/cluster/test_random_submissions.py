@@ -105,8 +105,8 @@ class Dice:
     def steps(self, asked):
         """Of a batch job or an allocation: (commands before the task, whether they have to work)."""
         r, active = self.random, asked.nodes - asked.spares
-        kind, right = r.choice((("srun", True), ("srun", True), ("banyan-run", True), (f"srun -N{active} -n{asked.ranks}", True),
-                                (f"srun --ntasks-per-node={asked.per_node}", True), ("srun -l", True), ("srun -m cyclic", False),
+        kind, right = r.choice((("srun", True), ("srun", True), ("banyan-run", True), (f"srun --train -N{active} -n{asked.ranks}", True),
+                                (f"srun --train --ntasks-per-node={asked.per_node}", True), ("srun -l", True), ("srun -m cyclic", False),
                                 (f"srun -n{asked.ranks + 1} --train-parallel={asked.shape}", False)))
         steps = [kind]
         if asked.ranks > 1 and r.random() < 0.3:

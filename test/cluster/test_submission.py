@@ -209,9 +209,9 @@ class Submission(ClusterCase):
     # -- steps of a job --------------------------------------------------------------------------------------------------------
 
     def test_a_training_step_takes_from_the_plan_what_it_does_not_say(self):
-        words = ("", "-n4", "-N2", "-N2 -n4", "-N3 -n4", "-N1-3", "--ntasks-per-node=2", "--train-parallel=tp=4", "-N3 --train-parallel=tp=4",
-                 "-m cyclic", "-m block", "-m plane=1", "--exact", "--exclusive -n4", "--kill-on-bad-exit=1", "--label",
-                 "--export=NONE", "--export=HOME", "--export=ALL,A=1", "-n4 --unbuffered")
+        sizes = ("-n4", "-N2", "-N2 -n4", "-N3 -n4", "-N1-3", "--ntasks-per-node=2", "--exclusive -n4", "-n4 --unbuffered", "")
+        words = ("", "--train-parallel=tp=4", "-N3 --train-parallel=tp=4", "-m cyclic", "-m block", "-m plane=1", "--exact",
+                 "--kill-on-bad-exit=1", "--label", "--export=NONE", "--export=HOME", "--export=ALL,A=1", *(f"--train {size}" for size in sizes))
         expected = self.planned("tp=4", 3, 2, 1)
         for options in (("-N3", "-n4"), ("-N3", "--ntasks-per-node=2"), ("-N3", "-n4", SHARED), ("--ntasks-per-node=2",), ("-N3", "--export=NONE")):
             with self.subTest(options=options):
@@ -237,7 +237,7 @@ class Submission(ClusterCase):
 
     def test_nodes_that_the_user_chooses(self):
         plan = self.planned("tp=4", 3, 2, 1)
-        job, steps = self.run_steps(("-N3", *SPARE), [f"srun -x {plan[0]} {self.task}", f"srun -w {plan[0]},{plan[2]} {self.task}"])
+        job, steps = self.run_steps(("-N3", *SPARE), [f"srun -x {plan[0]} {self.task}", f"srun --train -w {plan[0]},{plan[2]} {self.task}"])
         spare, = set(self.cluster.hosts(self.cluster.job(job)["NodeList"])) - set(plan)
         self.assertEqual([status for status, _ in steps], [0, 0], steps)
         self.assert_even(steps[0][1], 4, 2)
@@ -246,7 +246,7 @@ class Submission(ClusterCase):
         self.assert_trained(steps[1][1], plan)
 
     def test_helper_steps_get_no_ranks_and_hear_nothing(self):
-        words = ("-n1", "-N1 -n1", "-N3", "-N3 -n3", "--overlap", "--overlap -N2 -n4", "--overlap -n1 -N1", "-w n01 -n1", "-N2 -n2", "--pty")
+        words = ("-n1", "-N1 -n1", "-N3 -n3", "--overlap", "--overlap -N2 -n4", "--overlap -n1 -N1", "-w n01 -n1", "-N2 -n2", "--pty")
         inner = f"srun --overlap -N2 -n4 {self.task}"
         for options in (("-N3", "-n4"), ("-N3", "--ntasks-per-node=2", SHARED)):
             lines = [f"srun {one} {self.task}" for one in words]
@@ -271,13 +271,21 @@ class Submission(ClusterCase):
             self.assert_helpers(steps[0][1], 4)
         self.assert_trained(steps[1][1], plan)
 
-    def test_a_step_that_looks_like_the_training_says_that_it_is_not(self):
-        _, steps = self.run_steps(("-N3", *SPARE), [f"srun -N1 -n4 {self.task}"])
-        status, text = steps[0]
-        self.assertEqual(status, 0, text)
-        self.assert_helpers(text, 4)
-        self.assertIn("this step is not the training", text)
-        self.assertIn("write srun -n 4", text)
+    def test_a_step_that_says_its_size_is_a_helper_and_says_so_where_it_is_as_large(self):
+        plan = self.planned("tp=4", 3, 2, 1)
+        words = ("-N1 -n4", "-n4", "-N2 -n4", "-n6", "--ntasks-per-node=2", "-N3", f"-w {plan[0]},{plan[2]}")
+        _, steps = self.run_steps(("-N3", *SPARE), [f"srun {one} {self.task}" for one in words])
+        for one, (status, text) in zip(words, steps):
+            with self.subTest(step=one):
+                self.assertEqual(status, 0, text)
+                self.assert_helpers(text)
+                self.assertIn("this step is not the training", text)
+                self.assertIn("add --train", text)
+
+    def test_a_step_that_a_rank_starts_is_not_the_training_for_that(self):
+        _, steps = self.run_steps(("-N3", *SPARE), [f"srun --train bash -c '[ $RANK != 0 ] || srun --overlap -n1 {self.task}'"])
+        self.assertEqual(steps[0][0], 0, steps[0])
+        self.assert_helpers(steps[0][1], 1)
 
     def test_srun_says_with_v_why_a_step_is_not_the_training(self):
         words = ("-N1", "--overlap", "-w n01 -n1")
@@ -288,10 +296,11 @@ class Submission(ClusterCase):
                 self.assertIn("this step is not the training", text)
 
     def test_refused_steps_do_not_run(self):
-        table = (("-n6 --train-parallel=tp=4", "ask for -n 4"), ("-N1 --train-parallel=tp=4", "write srun -n 4"),
+        table = (("-n6 --train-parallel=tp=4", "ask for -n 4"), ("-N1 --train-parallel=tp=4", "write srun --train -n 4"),
                  ("--train-parallel=dp=4", "not the shape of job"),
                  ("--train-parallel=tp=8", "not the shape of job"), ("--train-parallel=tp=x", "tp=x is not a size"),
-                 ("--overlap --train-parallel=tp=4", "--overlap is never the training"),
+                 ("--overlap --train-parallel=tp=4", "it says --overlap"), ("--overlap --train", "it says --overlap"),
+                 ("--train -n3", "ask for -n 4"), ("--train -N1", "write srun --train -n 4"),
                  ("-x n01,n02 --train-parallel=tp=4", "needs 2 nodes"), ("-x n01,n02", "needs 2 nodes"),
                  ("--train-spares=2", "the job was submitted with 1"), ("--train-min-dp=1", "the job was submitted without it"),
                  ("--train-model=layers=2", "the job was submitted without it"))

@@ -140,38 +140,34 @@ TEST_CASE("the training step takes from the plan what it does not say", "[spank]
          {step_words{}, step_words{.tasks = 4}, step_words{.min_nodes = 2, .max_nodes = 2},
           step_words{.min_nodes = 2, .max_nodes = 2, .tasks = 4},
           step_words{.min_nodes = 3, .max_nodes = 3, .tasks = 4}, step_words{.min_nodes = 1, .max_nodes = 4},
-          step_words{.tasks_per_node = 2}, step_words{.own_shape = true},
-          step_words{.min_nodes = 3, .max_nodes = 3, .own_shape = true}}) {
-        const auto step = numbers_of_step(j, words).value();
-        CHECK(step.training);
+          step_words{.tasks_per_node = 2}, step_words{.min_nodes = 3, .max_nodes = 3, .training = true}}) {
+        const auto step = numbers_of_training(j, words).value();
         CHECK(step.nodes == 2);
         CHECK(step.tasks == 4);
-        CHECK(step.tasks_per_node == 2);
         CHECK(step.nodelist == names{"n01", "n03"});
-        CHECK_FALSE(step.looks_like_it);
     }
-    CHECK(numbers_of_step(j, {.exclude = {"n01"}}).value().nodelist == names{"n02", "n03"});
-    CHECK(numbers_of_step(j, {.nodelist = {"n01", "n02"}}).value().nodelist.empty());
-    CHECK(numbers_of_step(j, {.relative = true}).value().nodelist.empty());
+    CHECK(numbers_of_training(j, {.exclude = {"n01"}}).value().nodelist == names{"n02", "n03"});
+    CHECK(numbers_of_training(j, {.nodelist = {"n01", "n02"}}).value().nodelist.empty());
+    CHECK(numbers_of_training(j, {.relative = true}).value().nodelist.empty());
     // Without spares, or without a plan, the choice is Slurm's.
-    CHECK(numbers_of_step(job("tp=4", 2, {"n01", "n02"}, {}), {}).value().nodelist.empty());
-    CHECK(numbers_of_step({j.request, j.nodes, {}}, {}).value().nodelist.empty());
+    CHECK(numbers_of_training(job("tp=4", 2, {"n01", "n02"}, {}), {}).value().nodelist.empty());
+    CHECK(numbers_of_training({j.request, j.nodes, {}}, {}).value().nodelist.empty());
     // The last spare is the first to stay out.
     const auto two = job("tp=4", 2, {"n01", "n02", "n03"}, {"n02", "n04"});
-    CHECK(numbers_of_step(two, {}).value().nodelist == names{"n01", "n03"});
+    CHECK(numbers_of_training(two, {}).value().nodelist == names{"n01", "n03"});
 }
 
 TEST_CASE("each node of the training keeps its slot, and others fill the gaps", "[spank]") {
     auto j = job("tp=4", 2, {"n01", "n02", "n03"}, {"n02"});
-    CHECK(numbers_of_step(j, {}).value().order.empty());
+    CHECK(numbers_of_training(j, {}).value().order.empty());
     j.order = {"n03", "n01"};
-    CHECK(numbers_of_step(j, {}).value().order == names{"n03", "n01"});
-    CHECK(numbers_of_step(j, {.exclude = {"n03"}}).value().order == names{"n02", "n01"});
-    CHECK(numbers_of_step(j, {.nodelist = {"n01", "n02"}}).value().order == names{"n02", "n01"});
+    CHECK(numbers_of_training(j, {}).value().order == names{"n03", "n01"});
+    CHECK(numbers_of_training(j, {.exclude = {"n03"}}).value().order == names{"n02", "n01"});
+    CHECK(numbers_of_training(j, {.nodelist = {"n01", "n02"}}).value().order == names{"n02", "n01"});
     // Nobody knows the nodes that Slurm will take.
-    CHECK(numbers_of_step(j, {.relative = true}).value().order.empty());
+    CHECK(numbers_of_training(j, {.relative = true}).value().order.empty());
     j.spares.clear();
-    CHECK(numbers_of_step(j, {}).value().order.empty());
+    CHECK(numbers_of_training(j, {}).value().order.empty());
 }
 
 TEST_CASE("each task has the node of its slot", "[spank]") {
@@ -187,44 +183,47 @@ TEST_CASE("each task has the node of its slot", "[spank]") {
         for (const auto rank : slots[slot]) CHECK(tasks[rank] == names{"d", "c", "b", "a"}[slot]);
 }
 
-TEST_CASE("a helper step is none of our business", "[spank]") {
-    const auto j = job("tp=4", 2, {"n01", "n02", "n03"}, {"n02"});
+TEST_CASE("the training is a step that says so, or says neither its size nor its place", "[spank]") {
+    // Two nodes of two ranks each, and a spare.
+    constexpr job_size job{2, 4};
+    CHECK_FALSE(helper_by_size({}, job));
+    CHECK_FALSE(helper_by_size({.exclude = {"n01"}}, job));
+    CHECK_FALSE(helper_by_size({.tasks = 1, .training = true}, job));
     for (const auto& words :
-         {step_words{.overlap = true}, step_words{.tasks = 4, .overlap = true}, step_words{.tasks = 1},
-          step_words{.tasks = 3}, step_words{.min_nodes = 1, .max_nodes = 1},
-          step_words{.min_nodes = 3, .max_nodes = 3}, step_words{.nodelist = {"n01"}},
-          step_words{.nodelist = {"n01", "n02", "n03"}},
+         {step_words{.tasks = 1}, step_words{.tasks = 3}, step_words{.min_nodes = 1, .max_nodes = 1},
+          step_words{.nodelist = {"n01"}}, step_words{.relative = true},
           step_words{.min_nodes = 3, .max_nodes = 3, .tasks = 3, .tasks_per_node = 1}}) {
-        const auto step = numbers_of_step(j, words).value();
-        CHECK_FALSE(step.training);
-        CHECK_FALSE(step.looks_like_it);
-        CHECK_FALSE(step.why.empty());
+        const auto helper = helper_by_size(words, job);
+        REQUIRE(helper);
+        CHECK_FALSE(helper->as_large);
+        CHECK(helper->why.ends_with("for the training omit that, or add --train"));
     }
-    // As many tasks as ranks: somebody may wonder.
-    const auto step = numbers_of_step(j, {.min_nodes = 1, .max_nodes = 1, .tasks = 4}).value();
-    CHECK_FALSE(step.training);
-    CHECK(step.why.find("-n 4 -N 1") != std::string::npos);
-    CHECK(numbers_of_step(j, {.tasks_per_node = 4}).value().looks_like_it);
-    CHECK(numbers_of_step(j, {.tasks = 6}).value().looks_like_it);  // $SLURM_NTASKS of the job
-    // Beside a training of one rank a node: all nodes of the job, one task each.
-    const auto one = job("dp=2", 1, {"n01", "n02", "n03"}, {"n03"});
-    CHECK_FALSE(numbers_of_step(one, {.min_nodes = 3, .max_nodes = 3, .tasks_per_node = 1}).value().training);
+    CHECK(helper_by_size({.min_nodes = 1, .max_nodes = 1, .tasks = 3}, job)
+              ->why.starts_with("it says -n 3 -N 1;"));
 }
 
-TEST_CASE("a step that says it is the training, and cannot be, is refused", "[spank]") {
+TEST_CASE("a helper as large as the training makes its user wonder", "[spank]") {
+    constexpr job_size job{2, 4};
+    for (const auto& words :
+         {step_words{.tasks = 4}, step_words{.tasks = 6},  // SLURM_NTASKS counts the spare's
+          step_words{.min_nodes = 2, .max_nodes = 2}, step_words{.min_nodes = 3, .max_nodes = 3},
+          step_words{.tasks_per_node = 2}, step_words{.nodelist = {"n01", "n02"}},
+          step_words{.min_nodes = 2, .max_nodes = 2, .tasks = 4}}) {
+        REQUIRE(helper_by_size(words, job));
+        CHECK(helper_by_size(words, job)->as_large);
+    }
+}
+
+TEST_CASE("a training that does not fit its plan is refused", "[spank]") {
     const auto j = job("tp=4", 2, {"n01", "n02", "n03"}, {"n02"});
     for (const auto& words :
-         {step_words{.tasks = 2, .own_shape = true},
-          step_words{.min_nodes = 1, .max_nodes = 1, .own_shape = true},
-          step_words{.tasks_per_node = 4, .own_shape = true}, step_words{.overlap = true, .own_shape = true},
-          step_words{.nodelist = {"n01"}, .own_shape = true},
-          step_words{.exclude = {"n01", "n03"}, .own_shape = true}})
-        CHECK_FALSE(numbers_of_step(j, words));
-    // The plain step, too, once there are too few nodes for it; and what says that it is another still runs.
-    const auto lost = step_job{j.request, {"n03"}, {}};
-    CHECK(numbers_of_step(lost, {}).error().text().find("--overlap") != std::string::npos);
-    CHECK_FALSE(numbers_of_step(lost, {.tasks = 1}).value().training);
-    CHECK_FALSE(numbers_of_step(lost, {.overlap = true}).value().training);
+         {step_words{.tasks = 2}, step_words{.min_nodes = 1, .max_nodes = 1}, step_words{.tasks_per_node = 4},
+          step_words{.nodelist = {"n01"}}, step_words{.nodelist = {"n01", "n02", "n03"}},
+          step_words{.min_nodes = 1, .max_nodes = 1, .tasks = 4}, step_words{.exclude = {"n01", "n03"}}})
+        CHECK_FALSE(numbers_of_training(j, words));
+    // The plain step, too, once there are too few nodes for it.
+    CHECK(numbers_of_training({j.request, {"n03"}, {}}, {}).error().text().find("--overlap") !=
+          std::string::npos);
 }
 
 }  // namespace test_numbers

@@ -36,9 +36,9 @@ TEST_CASE("a plan says whether banyan-run starts its steps", "[train]") {
 }
 
 TEST_CASE("a step of banyan-run is known by its command line", "[train]") {
-    CHECK(starts_again("srun --no-kill=off --kill-on-bad-exit=1 -N 2 -n 4 ./train"));
+    CHECK(starts_again("srun --no-kill=off --kill-on-bad-exit=1 --train -N 2 -n 4 ./train"));
     CHECK(starts_again(
-        "srun --immediate=2 --het-group=1 --no-kill=off --kill-on-bad-exit=1 -N 2 -n 4 -l ./train"));
+        "srun --immediate=2 --het-group=1 --no-kill=off --kill-on-bad-exit=1 --train -N 2 -n 4 -l ./train"));
     CHECK_FALSE(starts_again("srun ./train"));
     CHECK_FALSE(starts_again("srun --no-kill=off ./train"));
     CHECK_FALSE(starts_again(""));
