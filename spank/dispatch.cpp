@@ -56,8 +56,8 @@ BANYAN_EXPORT int slurm_spank_local_user_init(spank_t sp, int, char**) {
     return hook("slurm_spank_local_user_init", [&] { return announce_step(sp); });
 }
 
-BANYAN_EXPORT int slurm_spank_task_init(spank_t sp, int ac, char** av) {
-    return hook("slurm_spank_task_init", [&] { return set_task_environment(sp, parse_settings(ac, av)); });
+BANYAN_EXPORT int slurm_spank_task_init(spank_t sp, int, char**) {
+    return hook("slurm_spank_task_init", [&] { return set_task_environment(sp); });
 }
 
 BANYAN_EXPORT int slurm_spank_task_exit(spank_t sp, int, char**) {

@@ -89,13 +89,20 @@ int detach_session(spank_t sp, const settings& s);
 int open_step(spank_t sp, const settings& s);
 /// srun has said so, in the step's environment.
 bool is_training_step(spank_t sp);
+/// What open_step found of the node's checkpoint daemon. A task asks for it: where another plugin has put the
+/// task into a container it sees no file of the host.
+struct step_daemon {
+    std::string socket;
+    std::string why_off;  ///< empty = on, for all that is known
+};
+const step_daemon& daemon_of_step();
 /// In slurmstepd itself, as root, and after open_step; they read no file: a task's status was collected; the
 /// step is over on this node.
 int note_task_end(spank_t sp);
 int note_step_end();
 
 // task_environment.cpp
-int set_task_environment(spank_t sp, const settings& s);
+int set_task_environment(spank_t sp);
 
 /// "BANYAN_TP_RANK" and the like; `what` is RANK or SIZE.
 std::string dimension_variable(topo::dimension d, const char* what);

@@ -42,12 +42,45 @@ train::options options_of_step(spank_t sp) {
     return train::options_of_plan(text_of).value_or(train::options{});
 }
 
-/// slurmstepd is of one step. What its hooks need at the step's end is read at its begin: a file system that
-/// hangs by then must not keep slurmstepd from ending.
+/// slurmstepd is of one step. What its hooks need later is read at the step's begin: a file system that hangs
+/// by its end must not keep slurmstepd from ending.
 struct {
     task_ends ends;
     std::string agent;  ///< the fault agent's socket
+    step_daemon daemon;
 } own_step;
+
+/// Tells the daemon that the step begins, after it has opened a session where no prolog did.
+void open_at(spank_t sp, const settings& s, const daemon_paths& paths, std::uint32_t job, std::uint32_t step,
+             const std::string& checkpoints) {
+    const auto nodes = expand_hostlist(job_variable(sp, "BANYAN_STEP_NODES"));
+    if (!nodes) return;
+    const auto restart = parse_number(job_variable(sp, "BANYAN_STEP_RESTART"), UINT32_MAX);
+    ckpt::step_request request{job, step, *nodes};
+    if (restart) request.restart = static_cast<std::uint32_t>(*restart);
+    auto opened = ckpt::step_open(paths.socket, request, daemon_timeout);
+    // A keeper starts a daemon that was killed again at once.
+    const bool was_there = ::access(paths.socket.c_str(), F_OK) == 0;
+    for (int left = was_there ? 10 : 0; left > 0 && !opened && !daemon_answers(paths); --left) {
+        clock::sleep_for(std::chrono::milliseconds(100));
+        opened = ckpt::step_open(paths.socket, request, daemon_timeout);
+    }
+    // The session may be of a time when a node of the step was none of the job's.
+    const bool knows_less =
+        !opened && (opened.error().code == errc::not_found || opened.error().code == errc::denied);
+    if (!opened && (knows_less || !daemon_answers(paths))) {
+        const auto late = open_late_session(s, paths, job, *nodes, options_of_step(sp), checkpoints);
+        if (late) {
+            slurm_info("banyan: job %u: no prolog opened its checkpoint session; this step did", job);
+            request.restart = *late;
+            opened = ckpt::step_open(paths.socket, request, daemon_timeout);
+        } else {
+            opened = std::unexpected(late.error());
+        }
+    }
+    if (!opened)
+        slurm_error("banyan: checkpoints of step %u.%u: %s", job, step, opened.error().text().c_str());
+}
 
 }  // namespace
 
@@ -60,46 +93,26 @@ int open_step(spank_t sp, const settings& s) {
         spank_get_item(sp, S_JOB_STEPID, &step) != ESPANK_SUCCESS || step >= SLURM_MAX_NORMAL_STEP_ID)
         return SLURM_SUCCESS;
     const auto node = own_name(sp);
-    if (node.empty()) return SLURM_SUCCESS;
+    if (node.empty()) {
+        own_step.daemon.why_off = "the step does not say which of its nodes this is";
+        return SLURM_SUCCESS;
+    }
     const auto paths = find_daemon(s, node);
     if (!paths) {
+        own_step.daemon.why_off = paths.error().text();
         slurm_info("banyan: step %u.%u: no agent will hear of tasks that fail: %s", job, step,
-                   paths.error().text().c_str());
+                   own_step.daemon.why_off.c_str());
         return SLURM_SUCCESS;
     }
     own_step.agent = paths->agent;
-    const auto* checkpoint_variable = train::option_names[train::checkpoint].variable;
-    if (job_variable(sp, checkpoint_variable).empty()) return SLURM_SUCCESS;
-    const auto nodes = expand_hostlist(job_variable(sp, "BANYAN_STEP_NODES"));
-    if (!nodes || !read_note(*paths, job).empty()) return SLURM_SUCCESS;
-    const auto restart = parse_number(job_variable(sp, "BANYAN_STEP_RESTART"), UINT32_MAX);
-    ckpt::step_request request{job, step, *nodes};
-    if (restart) request.restart = static_cast<std::uint32_t>(*restart);
-    auto opened = ckpt::step_open(paths->socket, request, daemon_timeout);
-    // A keeper starts a daemon that was killed again at once.
-    const bool was_there = ::access(paths->socket.c_str(), F_OK) == 0;
-    for (int left = was_there ? 10 : 0; left > 0 && !opened && !daemon_answers(*paths); --left) {
-        clock::sleep_for(std::chrono::milliseconds(100));
-        opened = ckpt::step_open(paths->socket, request, daemon_timeout);
-    }
-    // The session may be of a time when a node of the step was none of the job's.
-    const bool knows_less =
-        !opened && (opened.error().code == errc::not_found || opened.error().code == errc::denied);
-    if (!opened && (knows_less || !daemon_answers(*paths))) {
-        const auto late = open_late_session(s, *paths, job, *nodes, options_of_step(sp),
-                                            job_variable(sp, checkpoint_variable));
-        if (late) {
-            slurm_info("banyan: job %u: no prolog opened its checkpoint session; this step did", job);
-            request.restart = *late;
-            opened = ckpt::step_open(paths->socket, request, daemon_timeout);
-        } else {
-            opened = std::unexpected(late.error());
-        }
-    }
-    if (!opened)
-        slurm_error("banyan: checkpoints of step %u.%u: %s", job, step, opened.error().text().c_str());
+    const auto checkpoints = job_variable(sp, train::option_names[train::checkpoint].variable);
+    if (checkpoints.empty()) return SLURM_SUCCESS;
+    if (read_note(*paths, job).empty()) open_at(sp, s, *paths, job, step, checkpoints);
+    own_step.daemon = {paths->socket, read_note(*paths, job)};
     return SLURM_SUCCESS;
 }
+
+const step_daemon& daemon_of_step() { return own_step.daemon; }
 
 int note_task_end(spank_t sp) {
     job_news task;

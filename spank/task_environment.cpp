@@ -7,16 +7,10 @@
 #include "common/text.hpp"
 #include "spank/container.hpp"
 #include "spank/held_program.hpp"
-#include "spank/note.hpp"
 #include "spank/plugin.hpp"
 
 namespace banyan::spank {
 namespace {
-
-/// Why there is no checkpoint daemon for this step; empty when there is one, for all that is known.
-std::string missing_daemon(const result<daemon_paths>& paths, std::uint32_t job) {
-    return paths ? read_note(*paths, job) : paths.error().text();
-}
 
 void say(const std::string& what) {
     const auto line = fmt::format("banyan: {}\n", printable(what));
@@ -65,21 +59,18 @@ void set_launcher(spank_t sp, task_variables& to, std::uint32_t node_rank, std::
     to.propose("PET_MASTER_PORT", job_variable(sp, "MASTER_PORT"));
 }
 
-void set_checkpoints(spank_t sp, task_variables& to, const settings& s, std::uint32_t job,
-                     std::uint32_t rank) {
+void set_checkpoints(spank_t sp, task_variables& to, std::uint32_t rank) {
     const auto ckpt =
         train::parse_checkpoint(job_variable(sp, train::option_names[train::checkpoint].variable));
     if (!ckpt) return;
-    const auto node = job_variable(sp, "SLURMD_NODENAME");
     to.set("BANYAN_CKPT_EVERY", std::to_string(ckpt->every));
-    const auto paths = find_daemon(s, node);
-    if (paths) to.set("BANYAN_CKPT_SOCKET", paths->socket);
-    const auto why = missing_daemon(paths, job);
+    const auto& [socket, why] = daemon_of_step();
+    if (!socket.empty()) to.set("BANYAN_CKPT_SOCKET", socket);
     if (why.empty()) {
         spank_unsetenv(sp, "BANYAN_CKPT_OFF");  // of the step that has started this one
     } else {
         to.set("BANYAN_CKPT_OFF", why);
-        tell_user(node, rank, why);
+        tell_user(job_variable(sp, "SLURMD_NODENAME"), rank, why);
     }
 }
 
@@ -91,7 +82,7 @@ void set_checkpoints(spank_t sp, task_variables& to, const settings& s, std::uin
 
 }  // namespace
 
-int set_task_environment(spank_t sp, const settings& s) {
+int set_task_environment(spank_t sp) {
     const auto shape_text = job_variable(sp, "BANYAN_SHAPE");
     if (shape_text.empty() || !is_training_step(sp)) return SLURM_SUCCESS;
     if (shape_text.size() > train::max_option_text) return SLURM_SUCCESS;
@@ -132,7 +123,7 @@ int set_task_environment(spank_t sp, const settings& s) {
 
     // The order of the ranks is no wish of the task's: its own srun would take it for one.
     spank_unsetenv(sp, "SLURM_DISTRIBUTION");
-    set_checkpoints(sp, to, s, job, rank);
+    set_checkpoints(sp, to, rank);
     if (const auto told = tell_container(sp, to.told()); !told) not_started(told.error());
     release_program(sp);
     return SLURM_SUCCESS;

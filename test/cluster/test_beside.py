@@ -11,8 +11,12 @@ from banyan_cluster import installed
 
 # As pyxis: an option of its own, and hooks of the job's user and of each task.
 PLUGIN = r"""
+#define _GNU_SOURCE
+#include <sched.h>
+#include <slurm/slurm.h>
 #include <slurm/spank.h>
 #include <stddef.h>
+#include <sys/mount.h>
 SPANK_PLUGIN(NAME, 1)
 static int take(int value, const char *text, int remote) { (void)value; (void)text; (void)remote; return 0; }
 int slurm_spank_init(spank_t sp, int ac, char **av)
@@ -26,6 +30,16 @@ int slurm_spank_user_init(spank_t sp, int ac, char **av)
     (void)ac; (void)av;
     return spank_setenv(sp, VARIABLE, "here", 1);
 }
+#ifdef HIDDEN  /* the container of a task lacks that folder, the script has it */
+int slurm_spank_task_init(spank_t sp, int ac, char **av)
+{
+    unsigned step = 0;
+    (void)ac; (void)av;
+    if (spank_get_item(sp, S_JOB_STEPID, &step) != ESPANK_SUCCESS || step >= SLURM_MAX_NORMAL_STEP_ID)
+        return 0;
+    return unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) || mount("none", HIDDEN, "tmpfs", 0, NULL);
+}
+#endif
 """
 
 
@@ -41,11 +55,11 @@ class Beside(ClusterCase):
         cls.tmp = cls.cluster.dir / "tmp"
         include = installed.slurm_of(BUILD) + "/usr/include"
         lines = []
-        for number in (1, 2):
+        for number, hides in ((1, [f'-DHIDDEN="{cls.cluster.dir}/etc"']), (2, [])):
             source, plugin = cls.tmp / f"beside{number}.c", cls.tmp / f"beside{number}.so"
             source.write_text(PLUGIN)
             subprocess.run(["cc", "-shared", "-fPIC", f"-I{include}", f"-DNAME=beside{number}", f'-DOPTION="container-image{number}"',
-                            f'-DVARIABLE="BESIDE{number}"', "-o", plugin, source], check=True)
+                            f'-DVARIABLE="BESIDE{number}"', *hides, "-o", plugin, source], check=True)
             lines.append(f"required {plugin}\n")
         plugstack = cls.cluster.dir / "etc" / "plugstack.conf"
         plugstack.write_text(lines[0] + plugstack.read_text() + lines[1])
@@ -59,10 +73,12 @@ class Beside(ClusterCase):
 
     def test_a_job_trains(self):
         job = self.cluster.sbatch("-N3", "--ntasks-per-node=2", "-t5", "--train-parallel=tp=2,pp=2", "--train-spares=1", "--container-image1=a",
-                                  script="banyan-run --container-image2=b sh -c 'echo rank $RANK $SLURMD_NODENAME $BESIDE1 $BESIDE2'\n")
+                                  "--train-ckpt=every=1",
+                                  script="banyan-run --container-image2=b sh -c 'echo rank $RANK $SLURMD_NODENAME $BESIDE1 $BESIDE2 "
+                                         "${BANYAN_CKPT_SOCKET:+socket} ${BANYAN_CKPT_OFF:-on}'\n")
         self.cluster.wait_for_job(job)
         told = sorted(line.split()[1:] for line in self.cluster.output(job).splitlines() if line.startswith("rank "))
-        self.assertEqual(told, [[str(rank), node, "here", "here"] for rank, node in enumerate(self.planned(job))], self.cluster.output(job))
+        self.assertEqual(told, [[str(rank), node, "here", "here", "socket", "on"] for rank, node in enumerate(self.planned(job))], self.cluster.output(job))
         self.assertIn("banyan: tp=2,pp=2 nodes=2 ranks=4", self.cluster.job(job)["AdminComment"])
 
     def test_what_another_plugin_refuses(self):
