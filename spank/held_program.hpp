@@ -16,5 +16,7 @@ void release_program(spank_t sp);
 
 /// Has the program's name meanwhile, among the step's variables.
 constexpr const char* program_variable = "BANYAN_PROGRAM";
+/// Of a step that srun refuses after slurmctld has made it: the code with which each task ends at once.
+constexpr const char* refusal_variable = "BANYAN_REFUSED";
 
 }  // namespace banyan::spank

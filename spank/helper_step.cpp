@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "spank/helper_step.hpp"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "common/text.hpp"
@@ -20,18 +18,16 @@ void be_helper(const slurm_options& srun, const std::string& why, bool as_large 
         slurm_info("banyan: this step is not the training, its tasks get no ranks: %s", why.c_str());
 }
 
-/// The training without spares, as the environment has it: what a step that is a helper is compared with.
+/// Of the job, as its environment has it.
 train::job_size size_in_environment(const train::options& asked, std::optional<std::uint32_t> component) {
     const auto number = [&](const char* name) { return number_in(variable_of(name, component)); };
-    const auto nodes = number("SLURM_JOB_NUM_NODES"), tasks = number("SLURM_NTASKS");
-    const auto ranks = asked.parallel->ranks();
-    return {nodes > asked.spares ? nodes - asked.spares : nodes, tasks ? std::min(tasks, ranks) : ranks};
+    return train::size_of_training(number("SLURM_JOB_NUM_NODES"), number("SLURM_NTASKS"), asked);
 }
 
 }  // namespace
 
-void be_never_training(const slurm_options& srun, const train::step_words& words, const std::string& why) {
-    if (words.training)
+void be_never_training(const slurm_options& srun, const std::string& why) {
+    if (says_train() || given_here(train::parallel))
         refuse(fmt::format("this step cannot be the training: {}; omit that, or --train and --train-parallel",
                            why));
     be_helper(srun, why);
@@ -40,13 +36,14 @@ void be_never_training(const slurm_options& srun, const train::step_words& words
 bool is_helper(const slurm_options& srun, const train::step_words& words, const train::options& asked,
                std::optional<std::uint32_t> component) {
     const auto never = [&](const char* why) {
-        be_never_training(srun, words, why);
+        be_never_training(srun, why);
         return true;
     };
-    if (srun.has_components()) return never("it has several components");
     if (srun.is_set("overlap")) return never("it says --overlap");
-    if (!words.training && (srun.is_set("interactive") || (srun.is_set("pty") && words.tasks == 0)))
-        return never("it is a shell");
+    if (srun.has_components()) return never("it has several components");
+    if (srun.is_set("interactive") || srun.is_set("external-launcher") ||
+        (srun.is_set("pty") && words.tasks == 0 && !words.training))
+        return never("it is a shell, or starts a launcher");
     const auto helper = train::helper_by_size(words, size_in_environment(asked, component));
     if (helper) be_helper(srun, helper->why, helper->as_large);
     return helper.has_value();

@@ -22,6 +22,6 @@ bool is_helper(const slurm_options& srun, const train::step_words& words, const 
                std::optional<std::uint32_t> component);
 
 /// What is never the training is a helper. Ends srun where its line says that it is the training.
-void be_never_training(const slurm_options& srun, const train::step_words& words, const std::string& why);
+void be_never_training(const slurm_options& srun, const std::string& why);
 
 }  // namespace banyan::spank

@@ -12,6 +12,7 @@
 #include "common/text.hpp"
 #include "spank/held_program.hpp"
 #include "spank/plugin.hpp"
+#include "spank/srun_args.hpp"
 #include "spank/srun_step.hpp"
 #include "train/plan_without_select.hpp"
 
@@ -66,10 +67,20 @@ std::string address_of(const std::string& node) {
     return out;
 }
 
+/// The step exists: were srun to end now, slurmctld would keep the step, and the nodes for it. Its tasks end
+/// instead of starting their program.
+void end_step(spank_t sp, const std::string& why) {
+    slurm_error("banyan: %s", why.c_str());
+    ::setenv(refusal_variable, std::to_string(code_of_errors()).c_str(), 1);
+    hold_program(sp);
+}
+
 }  // namespace
 
+bool started_by_a_rank() { return std::getenv("BANYAN_STEP_NODES") != nullptr; }
+
 void forget_ranks() {
-    if (!std::getenv("BANYAN_STEP_NODES")) return;
+    if (!started_by_a_rank()) return;
     for (const char* name : {"BANYAN_STEP_NODES",  "BANYAN_STEP_RESTART", "BANYAN_SHAPE",
                              "BANYAN_JOB",         "BANYAN_STEP",         "BANYAN_NODE",
                              "MASTER_ADDR",        "MASTER_PORT",         "RANK",
@@ -78,7 +89,7 @@ void forget_ranks() {
                              "PET_NODE_RANK",      "PET_NNODES",          "PET_NPROC_PER_NODE",
                              "PET_MASTER_ADDR",    "PET_MASTER_PORT",     "BANYAN_CKPT_EVERY",
                              "BANYAN_CKPT_SOCKET", "BANYAN_CKPT_OFF",     program_variable,
-                             train::slots_variable})
+                             refusal_variable,     train::slots_variable})
         ::unsetenv(name);
     for (const auto dimension : topo::all_dimensions)
         for (const char* what : {"RANK", "SIZE"}) ::unsetenv(dimension_variable(dimension, what).c_str());
@@ -107,12 +118,14 @@ int announce_step(spank_t sp) {
             step);
         return SLURM_SUCCESS;
     }
-    if (!laid_out(*layout, *request))
-        refuse(
-            fmt::format("Slurm has laid step {}.{} out as {}, and not as {} tasks on each of {} nodes; "
-                        "omit -m and options of CPUs, or ask for --ntasks-per-node={} at submission",
-                        job, step, layout_in_words(*layout), request->tasks_per_node(), request->nodes,
-                        request->tasks_per_node()));
+    if (!laid_out(*layout, *request)) {
+        end_step(sp,
+                 fmt::format("Slurm has laid step {}.{} out as {}, and not as {} tasks on each of {} nodes; "
+                             "omit -m and options of CPUs, or ask for --ntasks-per-node={} at submission",
+                             job, step, layout_in_words(*layout), request->tasks_per_node(), request->nodes,
+                             request->tasks_per_node()));
+        return SLURM_SUCCESS;
+    }
     const auto nodes = nodes_by_rank(*layout);
     if (!nodes) {
         slurm_error("banyan: %s", nodes.error().text().c_str());

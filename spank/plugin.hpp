@@ -79,6 +79,8 @@ void tell_option(train::which option, const std::string& value);
 /// Takes out of the environment what a rank has there that starts this srun. To be called before srun has
 /// copied it for its tasks.
 void forget_ranks();
+/// Before forget_ranks: this srun runs in a task of the training.
+bool started_by_a_rank();
 int announce_step(spank_t sp);
 
 // slurmd.cpp: prolog and epilog of the job on every node, as root

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "spank/srun_args.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <vector>
 
@@ -12,9 +13,13 @@
 namespace banyan::spank {
 namespace {
 
+/// Each once: a node that is named twice is one node for Slurm, too.
 std::vector<std::string> names_in(const std::string& text) {
-    auto names = expand_hostlist(text);
-    return names ? std::move(*names) : std::vector<std::string>{};
+    std::vector<std::string> out;
+    if (const auto names = expand_hostlist(text))
+        for (const auto& name : *names)
+            if (std::ranges::find(out, name) == out.end()) out.push_back(name);
+    return out;
 }
 
 /// -N as srun has it: "4" or "2-4".

@@ -25,11 +25,11 @@ step_decision decided;
 /// With --export=NONE, or a list, the tasks get what it names: what tells them their ranks has to be there.
 bool export_ranks(const slurm_options& srun) {
     if (!srun.is_set("export")) return true;
-    return srun.set(
-        "export",
-        fmt::format("BANYAN_SHAPE,BANYAN_STEP_NODES,BANYAN_STEP_RESTART,BANYAN_NPROC_PER_NODE,"
-                    "MASTER_ADDR,MASTER_PORT,{},{},{}",
-                    program_variable, train::option_names[train::checkpoint].variable, srun.text("export")));
+    return srun.set("export",
+                    fmt::format("BANYAN_SHAPE,BANYAN_STEP_NODES,BANYAN_STEP_RESTART,BANYAN_NPROC_PER_NODE,"
+                                "MASTER_ADDR,MASTER_PORT,{},{},{},{}",
+                                program_variable, refusal_variable,
+                                train::option_names[train::checkpoint].variable, srun.text("export")));
 }
 
 /// Slurm lays the step out by a list with a node for each task. It takes no -N beside that.
@@ -58,7 +58,10 @@ void ask_for(const slurm_options& srun, std::uint32_t nodes, const topo::request
 void settle_allocation(spank_t sp, const slurm_options& srun, const train::options& asked) {
     const auto request = train::request_from(asked, stated_by(srun));
     if (!request) refuse(request.error().text());
+    if (!*request && says_train())
+        refuse("--train needs --train-parallel=SHAPE beside it, or a job with one");
     if (!*request) return;
+    if (srun.is_set("overlap")) return be_never_training(srun, "it says --overlap");
     const auto own = libslurm::plans_without_select();
     const bool in_blocks = (own && *own) || libslurm::slurmctld_orders_nodes;
     const bool ordered = in_blocks ? (*request)->spares == 0 && topo::ranks_are_consecutive(**request)
@@ -121,7 +124,7 @@ void settle_training(const slurm_options& srun, const train::options& asked, tra
                      std::uint32_t id, std::uint32_t component, bool inherited) {
     auto job = read_job(id, component);
     if (!job && job.error().code == errc::not_found && component != 0)
-        return be_never_training(srun, words, "it is for a component that does not train");
+        return be_never_training(srun, "it is for a component that does not train");
     if (!job) refuse(job.error().text());
     if (inherited)
         add_plan_without_select(*job, asked,
@@ -133,15 +136,11 @@ void settle_training(const slurm_options& srun, const train::options& asked, tra
     if (plan) decided.restart = plan->restart;
     if (given_here(train::parallel) && plan) check_own_shape(*asked.parallel, plan->shape, id, words.tasks);
     if (plan && plan->shape != asked.parallel->text())
-        return be_never_training(srun, words, "the environment is that of another job");
+        return be_never_training(srun, "the environment is that of another job");
     if (!plan && !inherited) return settle_own(srun, asked, words, *job);
-    refuse_what_the_job_decides();
+    if (!inherited) refuse_what_the_job_decides();
     auto request = request_of(*job, asked);
     if (!request) refuse(request.error().text());
-    if (srun.text("distribution").starts_with("arbitrary")) {  // laid out by hand
-        decided.training = *request;
-        return;
-    }
     go_on_with_fewer(srun, *request, *job, words);
     const auto numbers = train::numbers_of_training(
         {*request, job->running.nodes, plan ? plan->spares : std::vector<std::string>{},
@@ -155,7 +154,7 @@ void settle_training(const slurm_options& srun, const train::options& asked, tra
     ask_for(srun, numbers->nodes, *request, numbers->nodelist, numbers->order);
 }
 
-void settle_in_job(const slurm_options& srun, std::uint32_t id) {
+void settle_in_job(const slurm_options& srun, std::uint32_t id, bool by_a_rank) {
     const auto component = component_of(srun);
     const bool here = variable("SLURM_JOB_ID") == std::to_string(id);
     const bool in_het = here && in_heterogeneous_job();
@@ -180,8 +179,9 @@ void settle_in_job(const slurm_options& srun, std::uint32_t id) {
     if (!asked->parallel) return;
     const bool inherited = in_het || (was_inherited(train::parallel) && here);
     auto words = words_of(srun, in_het ? component : std::nullopt);
-    // In a job without a shape the variable is for this srun.
-    words.training = says_train() || own_shape || (here && !inherited);
+    // In a job without a shape the variable is for this srun, if it is not from the training that runs it.
+    words.training = says_train() || own_shape || (here && !inherited && !by_a_rank);
+    if (inherited) refuse_what_the_job_decides();
     if (in_het && own_shape) check_own_shape(*typed->parallel, asked->parallel->text(), id, words.tasks);
     if (is_helper(srun, words, *asked, in_het ? component : std::nullopt)) return;
     settle_training(srun, *asked, std::move(words), id, *component, inherited);
@@ -191,13 +191,17 @@ void settle_in_job(const slurm_options& srun, std::uint32_t id) {
 
 void settle_step(spank_t sp) {
     decided = {};
+    const bool by_a_rank = started_by_a_rank();
     forget_ranks();
     const auto* srun = slurm_options::of_srun();
     if (!srun || srun->is_set("no-allocate")) return;  // -Z knows no job
     const auto job = number_in(srun->text("jobid"));
-    if (job != 0) return settle_in_job(*srun, job);
+    if (job != 0) return settle_in_job(*srun, job, by_a_rank);
     // Components of an allocation that srun makes have numbers of their own.
-    if (srun->is_set("het-group") || in_heterogeneous_job()) return;
+    if (srun->is_set("het-group") || in_heterogeneous_job()) {
+        if (says_train()) be_never_training(*srun, "it has several components");
+        return;
+    }
     const auto asked = asked_options();
     if (!asked) refuse(asked.error().text());
     settle_allocation(sp, *srun, *asked);

@@ -83,6 +83,8 @@ void set_checkpoints(spank_t sp, task_variables& to, std::uint32_t rank) {
 }  // namespace
 
 int set_task_environment(spank_t sp) {
+    if (const auto code = parse_number(job_variable(sp, refusal_variable), 255))
+        ::_exit(static_cast<int>(*code));
     const auto shape_text = job_variable(sp, "BANYAN_SHAPE");
     if (shape_text.empty() || !is_training_step(sp)) return SLURM_SUCCESS;
     if (shape_text.size() > train::max_option_text) return SLURM_SUCCESS;

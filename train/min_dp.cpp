@@ -83,7 +83,7 @@ std::vector<std::string> keep_nodes(const std::vector<std::string>& planned,
     }
     auto next = others.begin();
     for (auto& node : out)
-        if (node.empty()) node = **next++;
+        if (node.empty() && next != others.end()) node = **next++;
     return out;
 }
 

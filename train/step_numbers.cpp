@@ -90,6 +90,14 @@ std::vector<std::string> node_of_each_task(const topo::request& request,
     return out;
 }
 
+job_size size_of_training(std::uint32_t all_nodes, std::uint32_t all_tasks, const options& asked) {
+    const auto ranks = asked.parallel->ranks();
+    const auto nodes = all_nodes > asked.spares ? all_nodes - asked.spares : all_nodes;
+    if (all_tasks == 0) return {nodes, ranks};
+    const bool even = all_nodes != 0 && all_tasks % all_nodes == 0;
+    return {nodes, std::min(even ? all_tasks / all_nodes * nodes : all_tasks, ranks)};
+}
+
 std::optional<helper_step> helper_by_size(const step_words& w, const job_size& job) {
     if (w.training || !says_its_size(w)) return std::nullopt;
     const auto nodes = std::max<std::size_t>(w.min_nodes, w.nodelist.size());
@@ -101,8 +109,10 @@ std::optional<helper_step> helper_by_size(const step_words& w, const job_size& j
 result<step_numbers> numbers_of_training(const step_job& job, const step_words& w) {
     const auto& r = job.request;
     const auto tasks = r.tasks();
-    if (w.tasks != 0 && w.tasks != tasks) return std::unexpected(other_tasks(r.dims, w.tasks));
-    if (!nodes_fit(job, w) || (w.tasks_per_node != 0 && w.tasks_per_node != r.tasks_per_node()))
+    if (w.tasks != 0 && w.tasks != tasks && !r.launchers)
+        return std::unexpected(other_tasks(r.dims, w.tasks));
+    if ((w.tasks != 0 && w.tasks != tasks) || !nodes_fit(job, w) ||
+        (w.tasks_per_node != 0 && w.tasks_per_node != r.tasks_per_node()))
         return fail(errc::invalid_input,
                     fmt::format("this step says {}, and its training is {}", in_words(w), planned(r)),
                     fmt::format("write srun --train -n {}, and the nodes follow", tasks));

@@ -17,6 +17,7 @@
 #include <banyan/topo/placement.hpp>
 
 #include "common/result.hpp"
+#include "train/options.hpp"
 
 namespace banyan::train {
 
@@ -54,10 +55,12 @@ struct helper_step {
     std::string why;
     bool as_large = false;  ///< as the training: its user may have meant that
 };
-/// What the job's environment says: the nodes without spares, and the tasks of the training.
+/// Nodes and tasks of a training, without spares.
 struct job_size {
     std::uint32_t nodes = 0, tasks = 0;
 };
+/// What follows from the numbers in a job's environment, which count the spares; 0 = not known.
+job_size size_of_training(std::uint32_t all_nodes, std::uint32_t all_tasks, const options& asked);
 /// Nothing where the step is the training.
 std::optional<helper_step> helper_by_size(const step_words& words, const job_size& job);
 

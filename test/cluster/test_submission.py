@@ -300,7 +300,8 @@ class Submission(ClusterCase):
                  ("--train-parallel=dp=4", "not the shape of job"),
                  ("--train-parallel=tp=8", "not the shape of job"), ("--train-parallel=tp=x", "tp=x is not a size"),
                  ("--overlap --train-parallel=tp=4", "it says --overlap"), ("--overlap --train", "it says --overlap"),
-                 ("--train -n3", "ask for -n 4"), ("--train -N1", "write srun --train -n 4"),
+                 ("--train -n3", "ask for -n 4"), ("--train -w n01,n01", "its training is"),
+                 ("-n1 --train-spares=2", "the job was submitted with 1"), ("--train -N1", "write srun --train -n 4"),
                  ("-x n01,n02 --train-parallel=tp=4", "needs 2 nodes"), ("-x n01,n02", "needs 2 nodes"),
                  ("--train-spares=2", "the job was submitted with 1"), ("--train-min-dp=1", "the job was submitted without it"),
                  ("--train-model=layers=2", "the job was submitted without it"))
@@ -312,10 +313,10 @@ class Submission(ClusterCase):
                 self.assertIn(reason, text)
         hosts = self.tmp / "hosts"
         hosts.write_text("n01\nn02\n")
-        _, by_hand = self.run_steps(("-N3", "-w", "n[01-03]", *SPARE), [f"SLURM_HOSTFILE={hosts} srun -m arbitrary --train-parallel=tp=4 "
-                                                                         f"{self.task}"])
-        self.assertNotEqual(by_hand[0][0], 0, by_hand)
-        self.assertEqual(self.tasks(by_hand[0][1]), {}, by_hand)
+        # A layout by hand is none: the order of the ranks is the plan's.
+        _, by_hand = self.run_steps(("-N3", "-w", "n[01-03]", *SPARE), [f"SLURM_HOSTFILE={hosts} srun --train -m arbitrary {self.task}"])
+        self.assertEqual(by_hand[0][0], 0, by_hand)
+        self.assert_even(by_hand[0][1], 4, 2)
         # And nothing of them is left in the way.
         self.assert_even(steps[-1][1], 4, 2)
 
@@ -323,14 +324,19 @@ class Submission(ClusterCase):
         _, steps = self.run_steps(("-N3",), [
             f"srun -N2 --train-parallel=tp=4 {self.task}", f"srun --train-parallel=tp=4 --train-spares=1 {self.task}",
             f"BANYAN_TRAIN_PARALLEL=tp=4 srun -N2 -n4 {self.task}", f"srun --train-parallel=tp=4 {self.task}",
-            f"srun -N2 -n6 --train-parallel=tp=4 {self.task}", f"BANYAN_TRAIN_PARALLEL=tp=4 srun -N2 -n3 {self.task}", f"srun {self.task}"])
+            f"srun -N2 -n6 --train-parallel=tp=4 {self.task}", f"BANYAN_TRAIN_PARALLEL=tp=4 srun -N2 -n3 {self.task}",
+            # Slurm makes that step, of three tasks and one: it may not stay, or no other would begin.
+            f"srun -N2 -n4 -m plane=3 --train-parallel=tp=4 {self.task}", f"srun {self.task}",
+            f"srun -N2 --train-parallel=tp=4 bash -c '[ $RANK != 0 ] || srun --overlap -N1 -n1 {self.task}'"])
         for status, text in steps[:3]:
             self.assertEqual(status, 0, text)
             self.assert_even(text, 4, 2)
-        for status, text in steps[3:6]:
+        for status, text in steps[3:7]:
             self.assertNotEqual(status, 0, text)
             self.assertEqual(self.tasks(text), {}, text)
-        self.assert_helpers(steps[6][1], 3)
+        self.assert_helpers(steps[7][1], 3)
+        self.assertEqual(steps[8][0], 0, steps[8])
+        self.assert_helpers(steps[8][1], 1)
 
     def test_a_step_from_outside_of_the_job(self):
         job = self.cluster.sbatch("-N3", *SPARE, script="sleep 600\n")

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "train/job_size.hpp"
+#include "train/min_dp.hpp"
 #include "train/step_numbers.hpp"
 
 namespace test_numbers {
@@ -170,6 +171,10 @@ TEST_CASE("each node of the training keeps its slot, and others fill the gaps", 
     CHECK(numbers_of_training(j, {}).value().order.empty());
 }
 
+TEST_CASE("a node that is named twice leaves a slot empty", "[spank]") {
+    CHECK(keep_nodes({"n01", "n02"}, {"n01", "n01"}) == names{"n01", ""});
+}
+
 TEST_CASE("each task has the node of its slot", "[spank]") {
     CHECK(node_of_each_task(job("tp=4", 2, {}, {}).request, {"b", "a"}) == names{"b", "b", "a", "a"});
     auto launchers = job("tp=4", 2, {}, {}).request;
@@ -202,6 +207,20 @@ TEST_CASE("the training is a step that says so, or says neither its size nor its
               ->why.starts_with("it says -n 3 -N 1;"));
 }
 
+TEST_CASE("the size of the training follows from what the job's environment counts", "[spank]") {
+    const auto size = [](const char* shape, std::uint32_t spares, std::uint32_t nodes, std::uint32_t tasks) {
+        const auto out = size_of_training(nodes, tasks, asked(shape, spares));
+        return std::pair{out.nodes, out.tasks};
+    };
+    using numbers = std::pair<std::uint32_t, std::uint32_t>;
+    CHECK(size("tp=4", 1, 3, 6) == numbers{2, 4});  // two on each, the spare too
+    CHECK(size("tp=4", 1, 3, 4) == numbers{2, 4});  // -n the ranks
+    CHECK(size("tp=8", 1, 3, 3) == numbers{2, 2});  // launchers
+    CHECK(size("tp=4", 0, 2, 0) == numbers{2, 4});  // Slurm has not said
+    CHECK(size("tp=4", 1, 0, 0) == numbers{0, 4});  // from outside of the job
+    CHECK(size("tp=4", 5, 3, 6) == numbers{3, 4});  // nonsense in, no harm
+}
+
 TEST_CASE("a helper as large as the training makes its user wonder", "[spank]") {
     constexpr job_size job{2, 4};
     for (const auto& words :
@@ -221,6 +240,10 @@ TEST_CASE("a training that does not fit its plan is refused", "[spank]") {
           step_words{.nodelist = {"n01"}}, step_words{.nodelist = {"n01", "n02", "n03"}},
           step_words{.min_nodes = 1, .max_nodes = 1, .tasks = 4}, step_words{.exclude = {"n01", "n03"}}})
         CHECK_FALSE(numbers_of_training(j, words));
+    auto launchers = j;
+    launchers.request.launchers = true;
+    CHECK(numbers_of_training(launchers, {.tasks = 4}).error().text().find("srun --train -n 2") !=
+          std::string::npos);
     // The plain step, too, once there are too few nodes for it.
     CHECK(numbers_of_training({j.request, {"n03"}, {}}, {}).error().text().find("--overlap") !=
           std::string::npos);
