@@ -31,6 +31,11 @@ class Refusals(TrainingCase):
         text = self.refused("srun", "-N4", "-n8", "--train-parallel=tp=2,dp=2", "true")
         self.assertIn("4 ranks, but", text)
 
+    def test_a_step_that_says_it_is_the_training_and_cannot_be(self):
+        self.assertIn("--train needs --train-parallel=SHAPE", self.refused("srun", "-N2", "--train", "true"))
+        self.assertIn("omit --train", self.refused("salloc", "-N1", "srun", "--train", "true"))
+        self.assertIn("it says --overlap", self.refused("srun", "-N2", "--ntasks-per-node=2", "--train-parallel=tp=2,dp=2", "--overlap", "true"))
+
     def test_the_environment_twin_is_checked_too(self):
         text = self.refused("env", "BANYAN_TRAIN_PARALLEL=tp=x", "sbatch", "-N8", script="#!/bin/bash\ntrue\n")
         self.assertIn("BANYAN_TRAIN_PARALLEL", text)
@@ -51,7 +56,7 @@ class Refusals(TrainingCase):
 
     def test_help_names_the_options(self):
         text = self.cluster.out("srun", "--help")
-        for option in ("--train-parallel", "--train-spares", "--train-ckpt", "--train-model", "--train-wait", "--train-min-dp"):
+        for option in ("--train-parallel", "--train-spares", "--train-ckpt", "--train-model", "--train-wait", "--train-min-dp", "--train "):
             self.assertIn(option, text)
         self.assertIn("[banyan]", text)
 
