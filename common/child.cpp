@@ -34,8 +34,14 @@ class spawn_plan {
         sigset_t none;
         sigemptyset(&none);
         ::posix_spawnattr_setsigmask(&attributes_, setup.blocked ? &*setup.blocked : &none);
+        // A daemon ignores it, and a child that went on so would write for nobody until it is killed.
+        sigset_t pipe;
+        sigemptyset(&pipe);
+        sigaddset(&pipe, SIGPIPE);
+        ::posix_spawnattr_setsigdefault(&attributes_, &pipe);
         ::posix_spawnattr_setpgroup(&attributes_, 0);
-        const int flags = POSIX_SPAWN_SETSIGMASK | (setup.own_group ? POSIX_SPAWN_SETPGROUP : 0);
+        const int flags =
+            POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | (setup.own_group ? POSIX_SPAWN_SETPGROUP : 0);
         ::posix_spawnattr_setflags(&attributes_, static_cast<short>(flags));
     }
     ~spawn_plan() {

@@ -75,6 +75,14 @@ TEST_CASE("what a child is started with", "[child]") {
     CHECK(closed->wait().code == 3);
 }
 
+TEST_CASE("a child that writes for nobody ends, though its parent ignores SIGPIPE", "[child]") {
+    auto* const before = std::signal(SIGPIPE, SIG_IGN);
+    auto child = child::start({"sh", "-c", "kill -PIPE $$; exit 0"});
+    std::signal(SIGPIPE, before);
+    REQUIRE(child);
+    CHECK(child->wait().signal == SIGPIPE);
+}
+
 TEST_CASE("a host process keeps its descriptors, handlers and children", "[child]") {
     const auto before = descriptors();
     struct sigaction mine {
