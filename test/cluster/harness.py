@@ -100,8 +100,8 @@ class Cluster:
         return release()
 
     def asks_about_steps(self):
-        """Up to 24.11 slurmctld asks the select plugin about each step. Without that a training step whose allocation srun makes is
-        refused, since nobody knows its nodes in time, and slurmctld's line says nothing of a node that a step leaves out."""
+        """Up to 24.11 slurmctld asks the select plugin about each step. Without that srun refuses a training step whose allocation it
+        makes: nobody knows the nodes in time."""
         return self.release() < (25, 5)
 
     def reconfigure(self):
