@@ -121,14 +121,30 @@ function(banyan_test_helper name)
   add_dependencies(tests ${name})
 endfunction()
 
+# banyan_test_uses(NAME TARGET ...): a test starts or loads these, and asks test/built.hpp where they are.
+function(banyan_test_uses name)
+  add_dependencies(${name} ${ARGN})
+  set_property(GLOBAL APPEND PROPERTY BANYAN_BUILT ${ARGN})
+endfunction()
+
+# banyan_write_built(): where the build has what tests use, as one source; called after the last banyan_test_uses().
+function(banyan_write_built)
+  get_property(targets GLOBAL PROPERTY BANYAN_BUILT)
+  list(REMOVE_DUPLICATES targets)
+  foreach(target ${targets})
+    string(APPEND files "        {\"${target}\", \"$<TARGET_FILE:${target}>\"},\n")
+  endforeach()
+  configure_file(${CMAKE_SOURCE_DIR}/cmake/built.cpp.in ${CMAKE_BINARY_DIR}/built.cpp.in @ONLY)
+  file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/built.cpp INPUT ${CMAKE_BINARY_DIR}/built.cpp.in)
+endfunction()
+
 # banyan_catch_program(NAME SOURCES ... LIBS ...): a Catch2 program. Its sources share one unit where a build joins them, hence each has a
 # namespace of its own.
 function(banyan_catch_program name)
   cmake_parse_arguments(arg "" "" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
-  target_compile_definitions(${name} PRIVATE BANYAN_FIXTURES="${CMAKE_SOURCE_DIR}/test/fixtures")
-  target_link_libraries(${name} PRIVATE ${arg_LIBS} banyan_catch_main banyan_options)
+  target_link_libraries(${name} PRIVATE ${arg_LIBS} banyan_built banyan_catch_main banyan_options)
   banyan_own_code(${name})
   banyan_test_helper(${name})
 endfunction()

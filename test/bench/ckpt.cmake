@@ -4,7 +4,5 @@ target_link_libraries(ckpt_count_crc PRIVATE banyan_options ${CMAKE_DL_LIBS})
 # Of the client its connection alone, for hundreds of ranks in one process.
 add_executable(ckpt_bench ckpt_bench.cpp ckpt_fleet.cpp ckpt_rank.cpp ckpt_saves.cpp ckpt_flush.cpp ckpt_copies.cpp ckpt_buddy.cpp
   ckpt_checksums.cpp ckpt_commit.cpp ckpt_stall.cpp ${CMAKE_SOURCE_DIR}/ckptd/client/connection.cpp ${CMAKE_SOURCE_DIR}/ckptd/buffers/joined.cpp)
-target_compile_definitions(ckpt_bench PRIVATE BANYAN_CKPTD="$<TARGET_FILE:banyan-ckptd>"
-  BANYAN_COUNT_CRC="$<TARGET_FILE:ckpt_count_crc>")
 target_link_libraries(ckpt_bench PRIVATE banyan_ckpt banyan_ckpt_protocol banyan_credentials banyan_bench)
-add_dependencies(ckpt_bench banyan-ckptd ckpt_count_crc)
+banyan_test_uses(ckpt_bench banyan-ckptd ckpt_count_crc)

@@ -12,6 +12,7 @@
 #include "test/bench/ckpt_bench.hpp"
 #include "test/bench/ckpt_fleet.hpp"
 #include "test/bench/ckpt_rank.hpp"
+#include "test/built.hpp"
 
 namespace banyan::bench {
 
@@ -26,10 +27,10 @@ result<void> measure_checksums(const ckpt_plan& plan, figures& out) {
             std::filesystem::remove_all(path, ignored);
         }
     } dir(plan.dir / fmt::format("banyan-sums-{}", ::getpid()));
-    BANYAN_TRY(
-        const auto f,
-        fleet::start({.nodes = 2,
-                      .environment = {{"LD_PRELOAD", BANYAN_COUNT_CRC}, {"BANYAN_COUNT_CRC_IN", dir.path}}}));
+    BANYAN_TRY(const auto f,
+               fleet::start({.nodes = 2,
+                             .environment = {{"LD_PRELOAD", banyan::testing::built("ckpt_count_crc")},
+                                             {"BANYAN_COUNT_CRC_IN", dir.path}}}));
     const auto summed = [&](std::uint32_t node) -> result<double> {
         const auto file = dir.path / std::to_string(f->pid(node));
         if (!std::filesystem::exists(file)) return 0.0;  // it is made with the first sum

@@ -17,6 +17,7 @@
 
 #include "common/file.hpp"
 #include "common/munge.hpp"
+#include "test/built.hpp"
 
 namespace banyan::bench {
 namespace {
@@ -115,8 +116,8 @@ std::string fleet::address(std::uint32_t node) const {
 
 result<void> fleet::start_node(std::uint32_t node) {
     const auto log = (dir_ / (name(node) + ".log")).string();
-    BANYAN_TRY(const auto pid, spawn({BANYAN_CKPTD, "--config", dir_ / "banyan.conf", "--node", name(node),
-                                      "--bind", address(node)},
+    BANYAN_TRY(const auto pid, spawn({banyan::testing::built("banyan-ckptd"), "--config",
+                                      dir_ / "banyan.conf", "--node", name(node), "--bind", address(node)},
                                      log, options_.environment));
     daemons_[node] = pid;
     auto up = started(pid, "the daemon of " + name(node), log,

@@ -2,5 +2,4 @@
 add_executable(quality_bench placement_quality.cpp placement_quality_bound.cpp placement_quality_case.cpp placement_quality_day.cpp placement_quality_fabric.cpp
                              placement_quality_oracle.cpp placement_quality_peers.cpp placement_quality_slurm.cpp
                              ../every_rank.cpp)
-target_compile_definitions(quality_bench PRIVATE BANYAN_ASK_SLURM="${CMAKE_CURRENT_SOURCE_DIR}/placement_quality_slurm.py")
 target_link_libraries(quality_bench PRIVATE banyan_topo nlohmann_json::nlohmann_json banyan_bench)

@@ -12,6 +12,7 @@
 
 #include "common/text.hpp"
 #include "test/bench/placement_quality.hpp"
+#include "test/built.hpp"
 
 namespace banyan::topo::quality {
 namespace {
@@ -68,14 +69,14 @@ slurm_answers ask_slurm(const std::vector<site>& sites, const std::vector<test_c
     const auto base =
         (std::filesystem::temp_directory_path() / fmt::format("quality_bench.{}", getpid())).string();
     std::ofstream(base + ".ask") << requests_for(sites, cases).dump();
-    const auto status =
-        std::system(fmt::format("python3 {} {}.ask {}.answer", BANYAN_ASK_SLURM, base, base).c_str());
+    const auto program = banyan::testing::source("test/bench/placement_quality_slurm.py");
+    const auto status = std::system(fmt::format("python3 {} {}.ask {}.answer", program, base, base).c_str());
     std::ifstream in(base + ".answer");
     const auto answer = json::parse(in, nullptr, false);
     std::filesystem::remove(base + ".ask");
     std::filesystem::remove(base + ".answer");
     if (status != 0 || !answer.is_object()) {
-        out.why_no_tree = out.why_no_block = fmt::format("{} failed", BANYAN_ASK_SLURM);
+        out.why_no_tree = out.why_no_block = fmt::format("{} failed", program);
         return out;
     }
     out.tree_by = answer["tree"].value("by", "");

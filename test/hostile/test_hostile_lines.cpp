@@ -12,13 +12,14 @@
 #include "fault/sources/kernel_fault.hpp"
 #include "fault/sources/kernel_log.hpp"
 #include "fault/sources/opensm_log.hpp"
+#include "test/built.hpp"
 
 using namespace banyan::fault;
 
 namespace {
 
 std::vector<std::string> lines_of(const std::string& name) {
-    std::ifstream in(std::string(BANYAN_FIXTURES) + "/fault/" + name);
+    std::ifstream in(banyan::testing::fixture("fault/") + name);
     REQUIRE(in.good());
     std::vector<std::string> out;
     for (std::string line; std::getline(in, line);)

@@ -14,6 +14,7 @@
 #include "fault/sources/kernel_log.hpp"
 #include "fault/sources/process_names.hpp"
 #include "fault/sources/symptom_lines.hpp"
+#include "test/built.hpp"
 
 namespace test_name_fronts {
 
@@ -87,7 +88,7 @@ const char* const forms[] = {
 
 // Each text that a recogniser is to believe.
 std::vector<std::string> faults() {
-    std::ifstream in(std::string(BANYAN_FIXTURES) + "/fault/symptoms.log");
+    std::ifstream in(banyan::testing::fixture("fault/symptoms.log"));
     std::vector<std::string> out;
     for (std::string line; std::getline(in, line);) out.push_back(line.substr(line.find("] ") + 2));
     for (const char* text : {"NVRM: Xid (PCI:0000:10:00): 79, pid=1, GPU has fallen off the bus.",

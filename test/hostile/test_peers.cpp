@@ -17,6 +17,7 @@
 #include "common/crc32c.hpp"
 #include "common/munge.hpp"
 #include "impostor.hpp"
+#include "test/built.hpp"
 #include "unit/ckptd/cluster.hpp"
 #include "unit/ckptd/gate.hpp"
 
@@ -122,7 +123,7 @@ class fault_controller {
             std::vector<std::string>{"/bin/sh", "-c",
                                      "ulimit -Sn 1024; exec \"$0\" controller --config \"$1.conf\" "
                                      "--log \"$1.log\"",
-                                     BANYAN_FAULTD, place});
+                                     banyan::testing::built("banyan-faultd"), place});
         REQUIRE(eventually([&] { return hostile::answers(address_, port_); }));
     }
     hostile::caller caller_as(const std::string& node, const std::string& from = "127.0.0.1") const {
@@ -232,9 +233,9 @@ TEST_CASE("a relay between two daemons hears nothing of a shard", "[hostile]") {
         std::optional<child> moved;
         if (same_node) {
             target = "127.0.5.1";
-            moved.emplace(std::vector<std::string>{BANYAN_CKPTD, "--config", c.dir() + "/banyan.conf",
-                                                   "--node", "n2", "--bind", target, "--log",
-                                                   c.dir() + "/moved.log"});
+            moved.emplace(std::vector<std::string>{banyan::testing::built("banyan-ckptd"), "--config",
+                                                   c.dir() + "/banyan.conf", "--node", "n2", "--bind", target,
+                                                   "--log", c.dir() + "/moved.log"});
             REQUIRE(eventually([&] { return ckpt::status(c.socket(2), 1s).has_value(); }));
         }
         {

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 
 #include "steps.hpp"
+#include "test/built.hpp"
 
 namespace ckptd_test {
 
@@ -22,7 +23,9 @@ struct said {
 
 inline said run(const std::string& arguments, const std::string& by = "") {
     said out;
-    auto* pipe = ::popen((by + "timeout 60 " + BANYAN_CKPT + " " + arguments + " 2>&1").c_str(), "r");
+    auto* pipe = ::popen(
+        (by + "timeout 60 " + banyan::testing::built("banyan-ckpt") + " " + arguments + " 2>&1").c_str(),
+        "r");
     REQUIRE(pipe);
     char block[4096];
     for (std::size_t n = 0; (n = std::fread(block, 1, sizeof block, pipe)) != 0;) out.text.append(block, n);

@@ -21,6 +21,7 @@
 
 #include "common/file.hpp"
 #include "common/munge.hpp"
+#include "test/built.hpp"
 #include "test/scratch_path.hpp"
 
 namespace ckptd_test {
@@ -126,8 +127,9 @@ bool cluster::start(int node) {
     std::vector<std::string> command = options_.before[node];
     if (options_.net)
         for (auto& word : options_.net->enter(node)) command.push_back(std::move(word));
-    for (const std::string& word : {std::string(BANYAN_CKPTD), std::string("--config"), dir_ + "/banyan.conf",
-                                    std::string("--node"), name(node), std::string("--bind"), addr(node)})
+    for (const std::string& word :
+         {banyan::testing::built("banyan-ckptd"), std::string("--config"), dir_ + "/banyan.conf",
+          std::string("--node"), name(node), std::string("--bind"), addr(node)})
         command.push_back(word);
     command.insert(command.end(), options_.arguments.begin(), options_.arguments.end());
     daemons_[node] = spawn(command, dir_ + "/" + name(node) + ".log");
@@ -231,6 +233,7 @@ rank_process::rank_process(const cluster& c, int node, std::uint64_t job, std::u
                                                "BANYAN_CKPT_SOCKET=" + c.socket(node),
                                                "BANYAN_CKPT_WAIT_MS=1500",
                                                "STATE_BYTES=" + std::to_string(bytes)};
+    const auto program = banyan::testing::built("ckptd_test_rank");
     pid_ = ::fork();
     if (pid_ == 0) {
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -240,7 +243,7 @@ rank_process::rank_process(const cluster& c, int node, std::uint64_t job, std::u
             ::open((c.dir() + "/rank.err").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
         ::dup2(errors, 2);
         for (const auto& e : environment) ::putenv(const_cast<char*>(e.c_str()));
-        ::execl(BANYAN_TEST_RANK, BANYAN_TEST_RANK, nullptr);
+        ::execl(program.c_str(), program.c_str(), nullptr);
         ::_exit(127);
     }
     ::close(in[0]);

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "test/built.hpp"
+
 namespace ckptd_test {
 
 class ends_at {
@@ -25,7 +27,8 @@ class ends_at {
 
     /// What the program is run by.
     std::vector<std::string> before() const {
-        return {"env", "LD_PRELOAD=" ENDS_AT, "ENDS_AT=" + folder_.string()};
+        return {"env", "LD_PRELOAD=" + banyan::testing::built("ckptd_ends_at"),
+                "ENDS_AT=" + folder_.string()};
     }
     /// From now on: before the call of this number.
     void call(const std::string& kind, int number, int signal) const {

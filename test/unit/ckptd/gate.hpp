@@ -9,6 +9,7 @@
 #include <string>
 
 #include "cluster.hpp"
+#include "test/built.hpp"
 #include "test/scratch_path.hpp"
 
 namespace ckptd_test {
@@ -23,8 +24,8 @@ class gate {
     cluster::options on(std::initializer_list<int> nodes, int all, const std::string& extra = "") const {
         cluster::options o{all, extra, {}};
         for (const int node : nodes)
-            o.before[node] = {"env", "LD_PRELOAD=" SLOW_STORAGE, "SLOW_MATCH=.safetensors.tmp",
-                              "SLOW_GATE=" + path_};
+            o.before[node] = {"env", "LD_PRELOAD=" + banyan::testing::built("ckptd_slow_storage"),
+                              "SLOW_MATCH=.safetensors.tmp", "SLOW_GATE=" + path_};
         return o;
     }
 

@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 
 #include "cluster.hpp"
+#include "test/built.hpp"
 #include "test/scratch_path.hpp"
 
 namespace test_ckptd_alike {
@@ -174,7 +175,8 @@ TEST_CASE("ranks that cease to hold the same lose nothing", "[ckptd]") {
 TEST_CASE("a file that gets its name after the commit is the one that was committed", "[ckptd]") {
     const auto gate = banyan::testing::scratch_path("gate");
     cluster::options o{2, "commit_warning_after = \"2s\"\n", {}};
-    o.before[2] = {"env", "LD_PRELOAD=" SLOW_STORAGE, "SLOW_RENAME=rank-", "SLOW_GATE=" + gate.string()};
+    o.before[2] = {"env", "LD_PRELOAD=" + banyan::testing::built("ckptd_slow_storage"), "SLOW_RENAME=rank-",
+                   "SLOW_GATE=" + gate.string()};
     cluster c(o);
     const auto dir = c.dir() + "/out";
     CHECK(c.open(job(c, 7, dir)).empty());

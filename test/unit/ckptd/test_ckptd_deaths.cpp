@@ -13,6 +13,7 @@
 #include "cluster.hpp"
 #include "common/wire.hpp"
 #include "gate.hpp"
+#include "test/built.hpp"
 
 namespace test_ckptd_deaths {
 
@@ -262,8 +263,8 @@ TEST_CASE("a buddy that is told again while it writes for a dead node does not w
     cluster::options o{3, "", {}};
     // The leader repeats its word every five seconds.
     for (const int node : {1, 3})
-        o.before[node] = {"env", "LD_PRELOAD=" SLOW_STORAGE, "SLOW_RENAME=.buddy.tmp", "SLOW_LO=6000",
-                          "SLOW_HI=6000"};
+        o.before[node] = {"env", "LD_PRELOAD=" + banyan::testing::built("ckptd_slow_storage"),
+                          "SLOW_RENAME=.buddy.tmp", "SLOW_LO=6000", "SLOW_HI=6000"};
     cluster c(o);
     auto ranks = begin(c, {1, 2, 3}, 2);
     save(ranks, 1);

@@ -21,6 +21,7 @@
 #include "common/fd.hpp"
 #include "common/file.hpp"
 #include "common/job_news.hpp"
+#include "test/built.hpp"
 
 namespace test_ckptd_faults {
 
@@ -265,7 +266,9 @@ TEST_CASE("damage in both levels: an older step is taken by all", "[ckptd]") {
     for (const int node : {1, 2}) REQUIRE(ckpt::session_close(c.socket(node), 6, false, 5s));
     // A manifest that does not fit its COMMIT: step 2 does not exist.
     std::ofstream(storage + "/step-000000000002/MANIFEST.json", std::ios::app) << " ";
-    CHECK(std::system((std::string(BANYAN_CKPT) + " verify " + storage + " >/dev/null 2>&1").c_str()) != 0);
+    CHECK(std::system(
+              (banyan::testing::built("banyan-ckpt") + " verify " + storage + " >/dev/null 2>&1").c_str()) !=
+          0);
     c.open(c.request(6, 2, 1, storage, 1));
     auto ranks = start_ranks(c, 6, {1, 2});
     all_are(ask_all(ranks, "restart"), restored_state{.step = 1, .source = BCK_FROM_STORAGE});

@@ -7,6 +7,7 @@
 #include <banyan/ckpt.h>
 
 #include "cluster.hpp"
+#include "test/built.hpp"
 #include "test/nvidia/driver.hpp"
 
 namespace test_ckptd_gpu {
@@ -26,7 +27,7 @@ std::vector<unsigned char> content_of(std::uint64_t step, std::size_t size = byt
 struct rank_here {
     driver cuda;
 
-    rank_here(const cluster& c, int world, int gpu = 0) : cuda(BANYAN_MOCK_NVIDIA, gpu) {
+    rank_here(const cluster& c, int world, int gpu = 0) : cuda(banyan::testing::built("mock_nvidia"), gpu) {
         ::setenv("BANYAN_CKPT_SOCKET", c.socket(1).c_str(), 1);
         ::setenv("BANYAN_CKPT_WAIT_MS", "1500", 1);
         REQUIRE(bck_init("1", 0, world) == BCK_OK);

@@ -15,6 +15,7 @@
 
 #include "cluster.hpp"
 #include "common/wire.hpp"
+#include "test/built.hpp"
 
 namespace test_ckptd_hostile {
 
@@ -273,7 +274,7 @@ TEST_CASE("garbage on the sockets ends the connection, never the daemon", "[ckpt
 
 TEST_CASE("a second daemon on the same socket is an error, a dead one's socket is replaced", "[ckptd]") {
     cluster c({1, "", {}});
-    const std::string again = std::string(BANYAN_CKPTD) + " --config " + c.dir() +
+    const std::string again = banyan::testing::built("banyan-ckptd") + " --config " + c.dir() +
                               "/banyan.conf --node n1 --bind 127.0.2.250 >" + c.dir() + "/second.out 2>&1";
     CHECK(std::system(again.c_str()) != 0);
     CHECK(c.status(1).is_object());

@@ -9,6 +9,7 @@
 
 #include "cluster.hpp"
 #include "gate.hpp"
+#include "test/built.hpp"
 #include "test/scratch_path.hpp"
 
 namespace test_ckptd_hung {
@@ -75,8 +76,8 @@ TEST_CASE("where the directory hangs all ranks hear it in time", "[ckptd]") {
     const bool all = GENERATE(true, false);
     const int node = all ? 1 : 2;
     const std::string gate_file = banyan::testing::scratch_path("gate").string();
-    o.before[node] = {"env", "LD_PRELOAD=" SLOW_STORAGE, "SLOW_GATE=" + gate_file,
-                      all ? "SLOW_MATCH=OWNER" : "SLOW_READ=rank-000001"};
+    o.before[node] = {"env", "LD_PRELOAD=" + banyan::testing::built("ckptd_slow_storage"),
+                      "SLOW_GATE=" + gate_file, all ? "SLOW_MATCH=OWNER" : "SLOW_READ=rank-000001"};
     cluster c(o);
     store_two(c);
     std::ofstream{gate_file};

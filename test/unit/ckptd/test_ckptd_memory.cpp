@@ -11,6 +11,7 @@
 
 #include "ckptd/buffers/rank_memory.hpp"
 #include "cluster.hpp"
+#include "test/built.hpp"
 
 namespace test_ckptd_memory {
 
@@ -110,7 +111,8 @@ TEST_CASE("flush, restart from storage alone, old steps go", "[ckptd]") {
     CHECK(fs::exists(storage + "/step-000000000008/COMMIT"));
     CHECK(fs::exists(storage + "/step-000000000006/COMMIT"));
     CHECK(eventually([&] { return !fs::exists(storage + "/step-000000000004"); }));
-    CHECK(std::system((std::string(BANYAN_CKPT) + " verify " + storage + " >/dev/null").c_str()) == 0);
+    CHECK(std::system(
+              (banyan::testing::built("banyan-ckpt") + " verify " + storage + " >/dev/null").c_str()) == 0);
     // Both daemons lose everything; another job starts from the same directory.
     for (const int node : {1, 2}) REQUIRE(ckpt::session_close(c.socket(node), 3, false, 5s));
     c.open(c.request(4, 2, 1, storage, 2));
@@ -216,7 +218,8 @@ TEST_CASE("watch writes a line for each look where there is no terminal", "[ckpt
     CHECK(ranks[0].ask("save 4") == BCK_OK);
     CHECK(ranks[0].ask("wait 4 1 5000") == BCK_OK);
     const auto out = c.dir() + "/watched", socket = " --socket " + c.socket(1);
-    const auto watch = std::string(BANYAN_CKPT) + socket + " watch --every 10ms --count 3 >" + out + " 2>&1";
+    const auto watch =
+        banyan::testing::built("banyan-ckpt") + socket + " watch --every 10ms --count 3 >" + out + " 2>&1";
     REQUIRE(std::system(watch.c_str()) == 0);
     std::ifstream text(out);
     int lines = 0;
@@ -226,7 +229,8 @@ TEST_CASE("watch writes a line for each look where there is no terminal", "[ckpt
     }
     CHECK(lines == 3);
     CHECK(std::system(
-              (std::string(BANYAN_CKPT) + " --socket " + c.dir() + "/none watch 2>/dev/null").c_str()) != 0);
+              (banyan::testing::built("banyan-ckpt") + " --socket " + c.dir() + "/none watch 2>/dev/null")
+                  .c_str()) != 0);
 }
 
 TEST_CASE("a single node says that it has no second copy", "[ckptd]") {
@@ -416,7 +420,7 @@ TEST_CASE("a save holds what it is given for itself alone, each rank's and each 
         all_are(ask_all(ranks, "wait 4 2 5000"), BCK_OK);
     }
     const auto tool = [&](const std::string& words) {
-        return std::system((std::string(BANYAN_CKPT) + " " + words + " >/dev/null").c_str());
+        return std::system((banyan::testing::built("banyan-ckpt") + " " + words + " >/dev/null").c_str());
     };
     CHECK(tool("verify " + storage) == 0);
     CHECK(tool("show " + storage) == 0);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cluster.hpp"
+#include "test/built.hpp"
 #include "test/scratch_path.hpp"
 
 namespace test_ckptd_room {
@@ -90,13 +91,13 @@ class held_gate {
     void shut() const { std::ofstream(path_) << ""; }
     /// What a daemon is run by that cannot open `what`, as long as it is shut.
     std::vector<std::string> before_open(const std::string& what, int error) const {
-        return {"env", "LD_PRELOAD=" SLOW_STORAGE, "SLOW_GATE=" + path_, "OPEN_MATCH=" + what,
-                "OPEN_ERROR=" + std::to_string(error)};
+        return {"env", "LD_PRELOAD=" + banyan::testing::built("ckptd_slow_storage"), "SLOW_GATE=" + path_,
+                "OPEN_MATCH=" + what, "OPEN_ERROR=" + std::to_string(error)};
     }
     /// What a daemon is run by that reads `what` as it says.
     std::vector<std::string> before(const std::string& what, int error = 0) const {
-        return {"env", "LD_PRELOAD=" SLOW_STORAGE, "SLOW_GATE=" + path_, "SLOW_READ=" + what,
-                "READ_ERROR=" + std::to_string(error)};
+        return {"env", "LD_PRELOAD=" + banyan::testing::built("ckptd_slow_storage"), "SLOW_GATE=" + path_,
+                "SLOW_READ=" + what, "READ_ERROR=" + std::to_string(error)};
     }
 
   private:
@@ -128,8 +129,8 @@ TEST_CASE("a node that had no room for a while does not end a launch that waits 
                "memory_limit = \"40M\"\nrestore_timeout = \"5s\"\n",
                {},
                {{3,
-                 {"env", "LD_PRELOAD=" SLOW_STORAGE, "SLOW_READ=step-000000000002/rank-000002",
-                  "SLOW_LO=4000", "SLOW_HI=4000"}}}});
+                 {"env", "LD_PRELOAD=" + banyan::testing::built("ckptd_slow_storage"),
+                  "SLOW_READ=step-000000000002/rank-000002", "SLOW_LO=4000", "SLOW_HI=4000"}}}});
     const auto storage = c.dir() + "/store";
     store_two(c, 3, storage, large);
     auto other = c.request(8, 1, 1, "", 0);

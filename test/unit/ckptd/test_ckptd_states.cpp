@@ -10,6 +10,7 @@
 #include "cluster.hpp"
 #include "common/file.hpp"
 #include "common/wire.hpp"
+#include "test/built.hpp"
 
 namespace test_ckptd_states {
 
@@ -227,8 +228,8 @@ TEST_CASE("states are named where an operator looks", "[ckptd]") {
     save_in(ranks, "ema", 2, 3);
     const auto output = [&](const std::string& arguments) {
         const auto out = c.dir() + "/cli.out";
-        const auto command = fmt::format("{} --config {}/banyan.conf --node n1 {} > {} 2>&1", BANYAN_CKPT,
-                                         c.dir(), arguments, out);
+        const auto command = fmt::format("{} --config {}/banyan.conf --node n1 {} > {} 2>&1",
+                                         banyan::testing::built("banyan-ckpt"), c.dir(), arguments, out);
         CHECK(std::system(command.c_str()) == 0);
         return banyan::read_file(out, 1 << 20).value_or("");
     };

@@ -14,6 +14,7 @@
 #include "cluster.hpp"
 #include "common/file.hpp"
 #include "gate.hpp"
+#include "test/built.hpp"
 #include "test/scratch_path.hpp"
 
 namespace test_ckptd_storage {
@@ -48,7 +49,8 @@ std::vector<std::string> names(const std::string& dir) {
 }
 
 bool verified(const std::string& dir) {
-    return std::system((std::string(BANYAN_CKPT) + " verify " + dir + " >/dev/null 2>&1").c_str()) == 0;
+    return std::system(
+               (banyan::testing::built("banyan-ckpt") + " verify " + dir + " >/dev/null 2>&1").c_str()) == 0;
 }
 
 bool holds_flush(const std::string& dir) {
@@ -142,9 +144,12 @@ TEST_CASE("flushes that last 0.7 to 1.9 turns: steps become durable one after th
     constexpr auto turn = 200ms;
     cluster::options o{nodes, "", {}};
     for (int i = 1; i <= nodes; ++i)
-        o.before[i] = {
-            "env",         "LD_PRELOAD=" SLOW_STORAGE,      "SLOW_MATCH=.safetensors.tmp", "SLOW_LO=140",
-            "SLOW_HI=380", "SLOW_SEED=" + std::to_string(i)};
+        o.before[i] = {"env",
+                       "LD_PRELOAD=" + banyan::testing::built("ckptd_slow_storage"),
+                       "SLOW_MATCH=.safetensors.tmp",
+                       "SLOW_LO=140",
+                       "SLOW_HI=380",
+                       "SLOW_SEED=" + std::to_string(i)};
     cluster c(o);
     const auto storage = c.dir() + "/store";
     c.open(c.request(7, nodes, 1, storage, 1));
@@ -224,7 +229,8 @@ TEST_CASE("storage that is much slower than the saves is told", "[ckptd]") {
     cluster::options o{1, "", {}};
     const auto gate = banyan::testing::scratch_path("gate").string();
     std::ofstream{gate};
-    o.before[1] = {"env", "LD_PRELOAD=" SLOW_STORAGE, "SLOW_MATCH=.safetensors.tmp", "SLOW_GATE=" + gate};
+    o.before[1] = {"env", "LD_PRELOAD=" + banyan::testing::built("ckptd_slow_storage"),
+                   "SLOW_MATCH=.safetensors.tmp", "SLOW_GATE=" + gate};
     cluster c(o);
     c.open(c.request(7, 1, 1, c.dir() + "/store", 1));
     c.new_step(7, 0, {1});
@@ -249,7 +255,8 @@ TEST_CASE("a flush of an older generation that wakes up late changes nothing", "
     // Where it stops: before the flush's folder, before a file, before COMMIT.
     const std::string match = GENERATE(as<std::string>(), ".flush.", ".rank-000001", "COMMIT");
     cluster::options o{4, "", {}};
-    o.before[1] = {"env", "LD_PRELOAD=" SLOW_STORAGE, "SLOW_MATCH=" + match, "SLOW_GATE=" + gate};
+    o.before[1] = {"env", "LD_PRELOAD=" + banyan::testing::built("ckptd_slow_storage"), "SLOW_MATCH=" + match,
+                   "SLOW_GATE=" + gate};
     cluster c(o);
     const auto storage = c.dir() + "/store";
     const auto open = [&](std::uint32_t restart, std::vector<int> on) {
@@ -302,7 +309,8 @@ TEST_CASE("a flush under way has the ranks of its launch, whatever a requeue ask
     const auto gate = banyan::testing::scratch_path("gate").string();
     std::ofstream{gate};
     cluster::options o{3, "", {}};
-    o.before[2] = {"env", "LD_PRELOAD=" SLOW_STORAGE, "SLOW_MATCH=.rank-000001", "SLOW_GATE=" + gate};
+    o.before[2] = {"env", "LD_PRELOAD=" + banyan::testing::built("ckptd_slow_storage"),
+                   "SLOW_MATCH=.rank-000001", "SLOW_GATE=" + gate};
     cluster c(o);
     const auto storage = c.dir() + "/store";
     c.open(c.request(7, 2, 1, storage, 10));

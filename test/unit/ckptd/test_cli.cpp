@@ -17,6 +17,7 @@
 #include "common/file.hpp"
 #include "ends_at.hpp"
 #include "steps.hpp"
+#include "test/built.hpp"
 
 using namespace ckptd_test;
 namespace fs = std::filesystem;
@@ -301,8 +302,10 @@ TEST_CASE("two restores at once lose nothing, and agree on what is the newest", 
         if (!back && other_back) CHECK(run("restore " + folder(t, 30)).code == 0);
         ends.call("storage", calls + 1, SIGSTOP);
         const auto target = back ? ckpt::step_folder(aside, 30) : folder(t, 20);
-        auto* one = ::popen(
-            (with + "sh -c 'echo $$; exec " + BANYAN_CKPT + " restore " + target + "' 2>&1").c_str(), "r");
+        auto* one = ::popen((with + "sh -c 'echo $$; exec " + banyan::testing::built("banyan-ckpt") +
+                             " restore " + target + "' 2>&1")
+                                .c_str(),
+                            "r");
         REQUIRE(one);
         pid_t pid = 0;
         REQUIRE(std::fscanf(one, "%d", &pid) == 1);
@@ -348,7 +351,8 @@ TEST_CASE("a restore that is killed anywhere loses nothing, and the next one doe
         CHECK(run("restore --force " + folder(t, back ? 10 : 40)).code == 0);
         const auto target = back ? ckpt::step_folder(aside, 20) : folder(t, 10);
         ends.call("storage", calls + 1, SIGKILL);
-        const auto command = with + BANYAN_CKPT + " restore " + target + " >/dev/null 2>&1";
+        const auto command =
+            with + banyan::testing::built("banyan-ckpt") + " restore " + target + " >/dev/null 2>&1";
         const int status = std::system(command.c_str());
         killed = ends.has_come("storage");
         CHECK(killed == (status != 0));

@@ -13,6 +13,7 @@
 #include "ckptd/client/device.hpp"
 #include "ckptd/client/transfer.hpp"
 #include "common/child.hpp"
+#include "test/built.hpp"
 #include "test/nvidia/driver.hpp"
 
 namespace test_device {
@@ -25,7 +26,7 @@ namespace {
 constexpr std::size_t mib = 1u << 20, gib = 1u << 30;
 
 const driver& cuda() {
-    static const driver one(BANYAN_MOCK_NVIDIA);
+    static const driver one(banyan::testing::built("mock_nvidia"));
     return one;
 }
 

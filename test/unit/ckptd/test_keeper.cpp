@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "ckptd/keeper/messages.hpp"
+#include "test/built.hpp"
 #include "test/idle_clock.hpp"
 
 namespace fs = std::filesystem;
@@ -30,7 +31,9 @@ class kept {
   public:
     explicit kept(const std::vector<std::string>& script, std::vector<std::string> by = {}) {
         say(script);
-        for (const char* word : {BANYAN_KEEPER, BANYAN_KEEPER_STUB, folder_.c_str()}) by.emplace_back(word);
+        for (const auto& word : {banyan::testing::built("banyan-ckpt-keeper"),
+                                 banyan::testing::built("ckptd_keeper_stub"), folder_})
+            by.push_back(word);
         pid_ = ::fork();
         if (pid_ != 0) return;
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -10,6 +10,7 @@
 #include "common/config_keys.hpp"
 #include "common/file.hpp"
 #include "config_pages.hpp"
+#include "test/built.hpp"
 
 namespace test_config {
 
@@ -162,7 +163,7 @@ TEST_CASE("what is written is read again, whatever stands in it", "[common]") {
 
 // BANYAN_UPDATE_GOLDEN=1 writes both anew.
 TEST_CASE("the sample and the manual page are what the table says", "[common]") {
-    const std::string root = BANYAN_FIXTURES "/../..";
+    const std::string root = banyan::testing::source("");
     for (const auto& [path, made] :
          {std::pair{root + "/etc/banyan.conf", test::sample_config()},
           std::pair{root + "/docs/man/banyan.conf.5", test::config_manual(root)}}) {

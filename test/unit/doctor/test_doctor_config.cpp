@@ -7,6 +7,7 @@
 #include "doctor/memory.hpp"
 #include "doctor/site.hpp"
 #include "scratch_folder.hpp"
+#include "test/built.hpp"
 
 namespace test_doctor_config {
 
@@ -38,10 +39,12 @@ struct node {
                                                 " ckptd=" + program.string() + more + "\n");
     }
     site look() const {
-        slurm_config slurm{{"PlugStackConfig", plugstack.string()},
-                           {"PluginDir", BANYAN_FOREIGN_PLUGINS},
-                           {"SLURM_VERSION", "24.11.5"},
-                           {"SlurmctldHost[0]", "ctl(10.0.0.1)"}};
+        slurm_config slurm{
+            {"PlugStackConfig", plugstack.string()},
+            {"PluginDir",
+             std::filesystem::path(banyan::testing::built("doctor_foreign_plugin")).parent_path().string()},
+            {"SLURM_VERSION", "24.11.5"},
+            {"SlurmctldHost[0]", "ctl(10.0.0.1)"}};
         site out{"n01",
                  {},
                  conf,

@@ -7,6 +7,7 @@
 
 #include "doctor/gpus.hpp"
 #include "scratch_folder.hpp"
+#include "test/built.hpp"
 
 namespace test_doctor_gpus {
 
@@ -17,7 +18,8 @@ namespace {
 /// A host with two GPUs, both well.
 struct host {
     folder root;
-    gpu_place place{root.path, BANYAN_FAKE_NVML, BANYAN_MOCK_NVIDIA, BANYAN_MOCK_NVIDIA};
+    gpu_place place{root.path, banyan::testing::built("fake_nvml"), banyan::testing::built("mock_nvidia"),
+                    banyan::testing::built("mock_nvidia")};
 
     explicit host(const char* gpus = "ww", const char* wrong = "") {
         for (const char* name : {"0000:1a:00.0", "0000:1b:00.0"}) add(name, "0x10de", "0x030200");

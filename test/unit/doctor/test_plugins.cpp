@@ -3,6 +3,7 @@
 
 #include "doctor/site.hpp"
 #include "scratch_folder.hpp"
+#include "test/built.hpp"
 
 namespace test_plugins {
 
@@ -23,7 +24,8 @@ TEST_CASE("a file that is no plugin has no version", "[doctor]") {
 
 TEST_CASE("a plugin of another release is told with both", "[doctor]") {
     const folder here;
-    const auto plugin = std::filesystem::path(BANYAN_FOREIGN_PLUGINS) / "spank_banyan.so";
+    const auto plugin = std::filesystem::path(banyan::testing::built("doctor_foreign_plugin"));
+    const auto folder_of_it = plugin.parent_path().string();
     REQUIRE(plugin_version(plugin) == 0x180b05u);
     const auto judge = [&](const std::string& folders, const char* version) {
         slurm_config config{
@@ -43,10 +45,10 @@ TEST_CASE("a plugin of another release is told with both", "[doctor]") {
             if (f.is == verdict::wrong) wrong += f.subject + ": " + f.what + "\n";
         return wrong;
     };
-    CHECK(judge("/nowhere:" BANYAN_FOREIGN_PLUGINS, "22.05.8")
+    CHECK(judge("/nowhere:" + folder_of_it, "22.05.8")
               .find("is built for Slurm 24.11.5, and 22.05.8 is here") != std::string::npos);
     // SPANK asks for the same minor release, the plugins of slurmctld for the same micro release.
-    CHECK(judge(BANYAN_FOREIGN_PLUGINS, "24.11.7").find("spank_banyan.so") == std::string::npos);
+    CHECK(judge(folder_of_it, "24.11.7").find("spank_banyan.so") == std::string::npos);
     CHECK(judge("/nowhere", "25.05.1").find("spank_banyan.so: is in no folder of PluginDir=/nowhere") !=
           std::string::npos);
 }

@@ -15,6 +15,7 @@
 
 #include "fault/controller/controller.hpp"
 #include "fault/policy/policy_file.hpp"
+#include "test/built.hpp"
 #include "test/held_run.hpp"
 #include "test/scratch_path.hpp"
 #include "test/unit/fault/fake_cluster.hpp"
@@ -52,7 +53,7 @@ class fabric_bench {
             "cat " + (dir / "sm").string() +
                 " 2>/dev/null && exit 0; echo 'sminfo: iberror: failed: query' >&2; exit 255"};
         settings.sm_probe_grace = std::chrono::milliseconds(100);
-        std::filesystem::copy_file(BANYAN_FIXTURES "/ib/ibnetdiscover.txt", dir / "fabric");
+        std::filesystem::copy_file(banyan::testing::fixture("ib/ibnetdiscover.txt"), dir / "fabric");
         say("opensm.log", "");
         say("ufm.log", "");
         master(1, "a1");
@@ -86,7 +87,7 @@ class fabric_bench {
     void dead() { std::filesystem::remove(dir / "sm"); }
     /// Without the lines that hold `mark`.
     void without(const std::string& mark) {
-        std::ifstream in(BANYAN_FIXTURES "/ib/ibnetdiscover.txt");
+        std::ifstream in(banyan::testing::fixture("ib/ibnetdiscover.txt"));
         std::ofstream out(dir / "new");
         for (std::string line; std::getline(in, line);)
             if (line.find(mark) == std::string::npos) out << line << "\n";

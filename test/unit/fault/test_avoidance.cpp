@@ -8,6 +8,7 @@
 
 #include "common/file.hpp"
 #include "fault/fabric/fabric_plan.hpp"
+#include "test/built.hpp"
 #include "test/scratch_path.hpp"
 #include "test/unit/fault/fabric_bench.hpp"
 
@@ -230,7 +231,7 @@ TEST_CASE("a file that cannot be written is said, and tried again", "[fault]") {
 TEST_CASE("a link that is up and slower is kept off until it is as it was", "[fault]") {
     bench b;
     b.start();
-    std::ifstream in(BANYAN_FIXTURES "/ib/ibnetdiscover.txt");
+    std::ifstream in(banyan::testing::fixture("ib/ibnetdiscover.txt"));
     std::ofstream out(b.dir / "new");
     std::string section;
     for (std::string line; std::getline(in, line); out << line << "\n") {
@@ -250,7 +251,7 @@ TEST_CASE("a link that is up and slower is kept off until it is as it was", "[fa
     CHECK(i.cause.find("(1 lanes), was ") != std::string::npos);
     CHECK(i.closed_ms == 0);
     CHECK(well_since(i) == 0);
-    std::filesystem::copy_file(BANYAN_FIXTURES "/ib/ibnetdiscover.txt", b.dir / "fabric",
+    std::filesystem::copy_file(banyan::testing::fixture("ib/ibnetdiscover.txt"), b.dir / "fabric",
                                std::filesystem::copy_options::overwrite_existing);
     b.opensm("drop_mgr_remove_port: Removed port with GUID:0x1 LID range [24, 24] of node:x");
     b.opensm("SUBNET UP");

@@ -5,6 +5,7 @@
 
 #include "common/text.hpp"
 #include "fault/agent/event_queue.hpp"
+#include "test/built.hpp"
 #include "test/unit/fault/lines.hpp"
 
 namespace test_event_queue {
@@ -77,7 +78,7 @@ event port(catalog::symptom what, std::int64_t at_ms, const char* name = "mlx5_0
 
 /// A line on an NVLink whose registers ask for that, as NVIDIA's table has it.
 event link_event(std::uint32_t xid, const std::string& action) {
-    std::ifstream file(BANYAN_FIXTURES "/fault/nvlink5.table");
+    std::ifstream file(banyan::testing::fixture("fault/nvlink5.table"));
     for (std::string line; std::getline(file, line);) {
         const auto parts = banyan::split(line, '\t');
         if (line.starts_with('#') || parts.size() != 4 || parts[2] != action) continue;

@@ -3,6 +3,7 @@
 // What the controller makes of a fabric that it sees and of logs that tell of it.
 #include <catch2/catch.hpp>
 
+#include "test/built.hpp"
 #include "test/unit/fault/fabric_bench.hpp"
 #include "test/unit/fault/lines.hpp"
 
@@ -73,7 +74,7 @@ TEST_CASE("a port that the manager names is the culprit, with both ends, also wh
     CHECK(i.object.text().find("spine-01") != std::string::npos);
     CHECK(i.closed_by == "the fabric: it was back at once");
     // UFM tells of the same cable, which now stays down: the same incident.
-    std::ifstream in(BANYAN_FIXTURES "/ib/ibnetdiscover.txt");
+    std::ifstream in(banyan::testing::fixture("ib/ibnetdiscover.txt"));
     std::ofstream out(b.dir / "new");
     std::string section;
     for (std::string line; std::getline(in, line); out << line << "\n") {

@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 
 #include "fault/fabric/fabric_plan.hpp"
+#include "test/built.hpp"
 
 namespace test_fabric_plan {
 
@@ -268,7 +269,7 @@ TEST_CASE("a thousand faults at once are planned in no time", "[fault]") {
 
 TEST_CASE("what is new is accepted while a link is slow, and the link stays slow", "[fault]") {
     const auto dump = [](bool slow, bool all) {
-        std::ifstream in(BANYAN_FIXTURES "/ib/ibnetdiscover.txt");
+        std::ifstream in(banyan::testing::fixture("ib/ibnetdiscover.txt"));
         std::string out, section;
         for (std::string line; std::getline(in, line);) {
             if (!all && line.find("gpu0016") != std::string::npos) continue;

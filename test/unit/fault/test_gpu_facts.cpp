@@ -9,6 +9,7 @@
 #include "fault/catalog/symptom.hpp"
 #include "fault/incident/engine.hpp"
 #include "fault/sources/gpu_facts.hpp"
+#include "test/built.hpp"
 
 namespace test_gpu_facts {
 
@@ -184,7 +185,7 @@ TEST_CASE("what the driver asks for, clocks and links are told after two looks",
 TEST_CASE("NVIDIA's library is asked for all of it", "[fault]") {
     CHECK_FALSE(hardware::open_nvml("libnothing-of-that-name.so.1"));
     ::setenv("FAKE_NVML", "wenlqrpsk", 1);
-    auto library = hardware::open_nvml(BANYAN_FAKE_NVML);
+    auto library = hardware::open_nvml(banyan::testing::built("fake_nvml"));
     REQUIRE(library);
     const auto told = hardware::ask_all(**library);
     REQUIRE(told);
@@ -206,7 +207,7 @@ TEST_CASE("NVIDIA's library is asked for all of it", "[fault]") {
     CHECK(gpu(7).slowed);
     CHECK(gpu(8).links == std::vector<bool>{true, false});
     ::setenv("FAKE_NVML", "none", 1);
-    const auto none = hardware::open_nvml(BANYAN_FAKE_NVML);
+    const auto none = hardware::open_nvml(banyan::testing::built("fake_nvml"));
     REQUIRE_FALSE(none);
     CHECK(none.error().code == errc::conflict);
     CHECK_FALSE(hardware::gpu_answers_from(nlohmann::json::parse(R"({"gpus":[{"bus_id":1}]})")));

@@ -14,6 +14,7 @@
 #include "common/fd.hpp"
 #include "fault/agent/hca_watch.hpp"
 #include "fault/incident/engine.hpp"
+#include "test/built.hpp"
 #include "test/held_run.hpp"
 #include "test/scratch_path.hpp"
 
@@ -91,7 +92,7 @@ TEST_CASE("events of devices come as they are told, and a failed device is opene
     b.add("mlx5_0");
     b.add("mlx5_1", "1: DOWN");
     std::ofstream(b.fabric / "mlx5_2") << "cannot be opened";
-    auto verbs = hardware::open_verbs(BANYAN_MOCK_VERBS, b.dir);
+    auto verbs = hardware::open_verbs(banyan::testing::built("mock_verbs"), b.dir);
     REQUIRE(verbs);
     auto& v = **verbs;
     const auto first = v.rescan();

@@ -9,6 +9,7 @@
 #include <catch2/catch.hpp>
 
 #include "common/file.hpp"
+#include "test/built.hpp"
 #include "test/scratch_path.hpp"
 #include "test/unit/fault/fabric_bench.hpp"
 
@@ -34,7 +35,7 @@ std::string fabric_with(const changes& c) {
                    line.find("\"S-fc6a1c0300000200\"" + text) != std::string::npos;
         });
     };
-    std::ifstream in(BANYAN_FIXTURES "/ib/ibnetdiscover.txt");
+    std::ifstream in(banyan::testing::fixture("ib/ibnetdiscover.txt"));
     std::string out, section;
     for (std::string line; std::getline(in, line);) {
         if (line.starts_with("Switch")) section = line;
@@ -142,7 +143,7 @@ TEST_CASE("what is added is watched while something else is missing", "[fault]")
 }
 
 TEST_CASE("a look names hosts as banyan.conf has them", "[fault]") {
-    std::ifstream in(BANYAN_FIXTURES "/ib/ibnetdiscover.txt");
+    std::ifstream in(banyan::testing::fixture("ib/ibnetdiscover.txt"));
     std::string map, guid;
     for (std::string line; std::getline(in, line);) {
         if (line.starts_with("caguid=")) guid = line.substr(7);
@@ -164,7 +165,7 @@ TEST_CASE("a look names hosts as banyan.conf has them", "[fault]") {
 
 TEST_CASE("a fabric of which more than half is gone is seen again once that is given up", "[fault]") {
     const auto without = [](int first_host) {
-        std::ifstream in(BANYAN_FIXTURES "/ib/ibnetdiscover.txt");
+        std::ifstream in(banyan::testing::fixture("ib/ibnetdiscover.txt"));
         std::string out;
         bool skip = false;
         for (std::string line; std::getline(in, line);) {

@@ -10,6 +10,7 @@
 #include <catch2/catch.hpp>
 
 #include "fault/metrics/metrics.hpp"
+#include "test/built.hpp"
 #include "test/unit/fault/metrics_page.hpp"
 
 namespace test_metric_names {
@@ -32,7 +33,7 @@ TEST_CASE("every series of the alert rules is one of the daemon's", "[fault]") {
     CHECK(shown.find("banyan_fault_incidents_by_reason{reason=\"gpu-reset\"} 0\n") != std::string::npos);
     CHECK(shown.find("banyan_fault_state{state=\"held_incidents\"} 3\n") != std::string::npos);
     CHECK(shown.find("banyan_fault_state{state=\"breaker_open\"} 1\n") != std::string::npos);
-    std::ifstream file(BANYAN_FIXTURES "/../../etc/prometheus/banyan-fault.rules.yml");
+    std::ifstream file(banyan::testing::source("etc/prometheus/banyan-fault.rules.yml"));
     std::stringstream text;
     text << file.rdbuf();
     const auto rules = text.str();
@@ -55,7 +56,7 @@ TEST_CASE("every series of the alert rules is one of the daemon's", "[fault]") {
     const std::regex pages("runbook: ([a-z][a-z0-9-]+)");
     for (auto it = std::sregex_iterator(rules.begin(), rules.end(), pages); it != std::sregex_iterator();
          ++it)
-        CHECK(std::filesystem::exists(BANYAN_FIXTURES "/../../docs/runbook/" + (*it)[1].str() + ".md"));
+        CHECK(std::filesystem::exists(banyan::testing::source("docs/runbook/") + (*it)[1].str() + ".md"));
 }
 
 }  // namespace test_metric_names

@@ -14,6 +14,7 @@
 
 #include "common/text.hpp"
 #include "fault/sources/gpu_map.hpp"
+#include "test/built.hpp"
 #include "test/scratch_path.hpp"
 #include "test/unit/fault/lines.hpp"
 
@@ -31,7 +32,7 @@ struct golden_line {
 
 // The fixture was made from NVIDIA's table itself.
 std::vector<golden_line> golden_lines() {
-    std::ifstream file(BANYAN_FIXTURES "/fault/nvlink5.table");
+    std::ifstream file(banyan::testing::fixture("fault/nvlink5.table"));
     std::vector<golden_line> out;
     for (std::string line; std::getline(file, line);) {
         if (line.starts_with('#')) continue;

@@ -13,6 +13,7 @@
 #include "fault/policy/policy_file.hpp"
 #include "fault/policy/rule.hpp"
 #include "hardware/gpus.hpp"
+#include "test/built.hpp"
 #include "test/unit/fault/domain_bench.hpp"
 
 namespace test_nvlink_domain {
@@ -245,9 +246,10 @@ TEST_CASE("NVIDIA's library is asked for the NVLink domain", "[fault][domain]") 
     const std::string a = "0a0a0a0a-0a0a-0a0a-0a0a-0a0a0a0a0a0a", b = "b0b0b0b0-b0b0-b0b0-b0b0-b0b0b0b0b0b0";
     const std::vector<std::optional<std::string>> all{
         a + ".7", a + ".7", b + ".7", a + ".4294967295", "", "", std::nullopt, std::nullopt, std::nullopt};
-    CHECK(asked(BANYAN_FAKE_NVML) == all);
-    CHECK(asked(BANYAN_NVML_WITHOUT "FABRIC_V.so") == all);
-    CHECK(asked(BANYAN_NVML_WITHOUT "FABRIC.so") == std::vector<std::optional<std::string>>(9));
+    CHECK(asked(banyan::testing::built("fake_nvml")) == all);
+    CHECK(asked(banyan::testing::built("fake_nvml_without_FABRIC_V")) == all);
+    CHECK(asked(banyan::testing::built("fake_nvml_without_FABRIC")) ==
+          std::vector<std::optional<std::string>>(9));
     auto told = nlohmann::json::parse(R"({"gpus":[]})");
     hardware::gpu_health one{.bus_id = "00000000:01:00.0"};
     told = hardware::to_json({one});

@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 #include <dlfcn.h>
 
+#include "test/built.hpp"
 #include "test/refused.hpp"
 
 namespace test_nvml_rules {
@@ -38,7 +39,7 @@ class nvml {
     }
 
   private:
-    void* library_ = ::dlopen(BANYAN_FAKE_NVML, RTLD_NOW | RTLD_LOCAL);
+    void* library_ = ::dlopen(banyan::testing::built("fake_nvml").c_str(), RTLD_NOW | RTLD_LOCAL);
 };
 
 /// With two GPUs, of which the second one is lost.

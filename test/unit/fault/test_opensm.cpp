@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 
 #include "fault/sources/opensm_log.hpp"
+#include "test/built.hpp"
 
 namespace test_opensm {
 
@@ -15,7 +16,7 @@ using namespace banyan::fault;
 namespace {
 
 std::map<opensm_kind, int> count(const std::string& file) {
-    std::ifstream in(std::string(BANYAN_FIXTURES) + "/fault/" + file);
+    std::ifstream in(banyan::testing::fixture("fault/") + file);
     REQUIRE(in.good());
     opensm_parser parser;
     std::map<opensm_kind, int> out;

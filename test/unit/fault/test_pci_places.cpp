@@ -9,6 +9,7 @@
 #include "fault/agent/place_watch.hpp"
 #include "fault/incident/confidence.hpp"
 #include "fault/incident/engine.hpp"
+#include "test/built.hpp"
 #include "test/unit/fault/lines.hpp"
 
 namespace test_pci_places {
@@ -26,7 +27,7 @@ class machine {
     ~machine() { ::unsetenv("HWLOC_XMLFILE"); }
 };
 
-const std::string node_xml = BANYAN_FIXTURES "/export/hwloc-2p8g8h.xml";
+const std::string node_xml = banyan::testing::fixture("export/hwloc-2p8g8h.xml");
 
 struct bench {
     asio::io_context io;

@@ -12,6 +12,7 @@
 
 #include "fault/event.hpp"
 #include "fault/policy/policy_file.hpp"
+#include "test/built.hpp"
 
 namespace test_policy_table {
 
@@ -34,7 +35,7 @@ constexpr std::array steps{"ignore", "none",    "notify-user", "alert", "seal", 
 /// Letter by letter: what is decided, and in which words.
 const std::map<std::string, char>& legend() {
     static const auto out = [] {
-        std::ifstream file(BANYAN_FIXTURES "/fault/policy.table");
+        std::ifstream file(banyan::testing::fixture("fault/policy.table"));
         std::map<std::string, char> read;
         for (std::string line; std::getline(file, line);)
             if (line.size() > 2 && line[0] != '#' && line[1] == '=') read[line.substr(2)] = line[0];
@@ -78,7 +79,7 @@ std::string row(const char* reason, bool part) {
 }  // namespace
 
 TEST_CASE("the shipped rules decide as they always did", "[fault]") {
-    std::ifstream file(BANYAN_FIXTURES "/fault/policy.table");
+    std::ifstream file(banyan::testing::fixture("fault/policy.table"));
     REQUIRE(file);
     std::map<std::string, std::string> expected;  // by reason and device
     for (std::string line; std::getline(file, line);)

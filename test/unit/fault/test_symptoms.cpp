@@ -11,6 +11,7 @@
 #include "fault/incident/engine.hpp"
 #include "fault/policy/policy_file.hpp"
 #include "fault/sources/symptom_lines.hpp"
+#include "test/built.hpp"
 #include "test/unit/fault/lines.hpp"
 
 namespace test_symptoms {
@@ -348,8 +349,8 @@ TEST_CASE("an event about a part of a node travels whole", "[fault]") {
 
 TEST_CASE("every reason has its page", "[fault]") {
     for (const auto& row : catalog::symptoms())
-        CHECK(std::filesystem::exists(std::string(BANYAN_FIXTURES) + "/../../docs/runbook/" +
-                                      std::string(row.reason) + ".md"));
+        CHECK(std::filesystem::exists(banyan::testing::source("docs/runbook/") + std::string(row.reason) +
+                                      ".md"));
 }
 
 }  // namespace test_symptoms

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/fd.hpp"
+#include "test/built.hpp"
 #include "test/refused.hpp"
 #include "test/scratch_path.hpp"
 
@@ -54,7 +55,7 @@ class verbs {
 
   private:
     std::filesystem::path folder_ = banyan::testing::scratch_path("verbs-rules");
-    void* library_ = ::dlopen(BANYAN_MOCK_VERBS, RTLD_NOW | RTLD_LOCAL);
+    void* library_ = ::dlopen(banyan::testing::built("mock_verbs").c_str(), RTLD_NOW | RTLD_LOCAL);
 };
 
 bool is_refused(const char* rule, const std::function<void(const verbs&)>& work) {

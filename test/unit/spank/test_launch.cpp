@@ -26,6 +26,7 @@
 #include "spank/launch.hpp"
 #include "spank/note.hpp"
 #include "spank/outside_job.hpp"
+#include "test/built.hpp"
 
 namespace test_launch {
 
@@ -65,8 +66,9 @@ class node {
     void bind_to(const std::string& address) { address_ = address; }
     void wrap_daemon(const std::string& option) {
         settings_.ckptd = cluster_.dir() + "/wrapper";
-        std::ofstream(settings_.ckptd) << "#!/bin/sh\nexport BANYAN_CLOCK=" << std::getenv("BANYAN_CLOCK")
-                                       << "\nexec " << BANYAN_CKPTD << ' ' << option << " \"$@\"\n";
+        std::ofstream(settings_.ckptd)
+            << "#!/bin/sh\nexport BANYAN_CLOCK=" << std::getenv("BANYAN_CLOCK") << "\nexec "
+            << banyan::testing::built("banyan-ckptd") << ' ' << option << " \"$@\"\n";
         REQUIRE(::chmod(settings_.ckptd.c_str(), 0755) == 0);
     }
     void configure(const std::string& line) { std::ofstream(settings_.config, std::ios::app) << line; }

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "sweep/run.hpp"
+#include "test/built.hpp"
 #include "test/scratch_path.hpp"
 
 namespace gpu_sweep {
@@ -40,7 +41,7 @@ inline report swept(const std::string& name, settings asked,
     o.where.asked = asked;
     o.where.root = root;
     o.where.measure_for = std::chrono::milliseconds(20);
-    o.where.cuda = o.where.nccl = BANYAN_MOCK_NVIDIA;
+    o.where.cuda = o.where.nccl = banyan::testing::built("mock_nvidia");
     o.where.gpu_bytes = 1u << 20;
     o.even_if_busy = true;
     o.measuring = within;

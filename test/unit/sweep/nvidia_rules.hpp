@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 #include <sys/mman.h>
 
+#include "test/built.hpp"
 #include "test/nvidia/driver.hpp"
 #include "test/refused.hpp"
 
@@ -30,7 +31,7 @@ inline void* stream(const driver& d) {
 
 /// With a driver that is started, and GPU 0 in use.
 inline bool is_refused(const char* rule, const std::function<void(const driver&)>& work) {
-    const auto said = banyan::testing::refused([&] { work(driver(BANYAN_MOCK_NVIDIA)); });
+    const auto said = banyan::testing::refused([&] { work(driver(banyan::testing::built("mock_nvidia"))); });
     if (said.find(rule) == std::string::npos) UNSCOPED_INFO("said: " << said);
     return said.find(rule) != std::string::npos;
 }

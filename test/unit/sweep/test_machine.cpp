@@ -12,6 +12,7 @@
 #include "sweep/apart.hpp"
 #include "sweep/bandwidth.hpp"
 #include "sweep/topology.hpp"
+#include "test/built.hpp"
 
 namespace test_machine {
 
@@ -26,7 +27,7 @@ const machine_parts baseline{{"CPU 0", {}},
                              {"PCI 0000:1b:00.0", {"10de:2330, class 0302", 0}}};
 
 std::string shipped_node() {
-    return read_file(std::string(BANYAN_FIXTURES) + "/export/hwloc-2p8g8h.xml", 1u << 20).value();
+    return read_file(banyan::testing::fixture("export/hwloc-2p8g8h.xml"), 1u << 20).value();
 }
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "nvidia_rules.hpp"
+#include "test/built.hpp"
 
 namespace test_nccl_rules {
 
@@ -41,7 +42,7 @@ struct sums {
 
 TEST_CASE("sums that were waited for can be read", "[nvidia]") {
     CHECK(refused([] {
-              const driver d(BANYAN_MOCK_NVIDIA);
+              const driver d(banyan::testing::built("mock_nvidia"));
               const sums s(d);
               s.all();
               d.use(0), d.call("cuStreamSynchronize", s.on[0]), d.get(s.out[0], kib);

@@ -6,6 +6,7 @@
 
 #include "common/child.hpp"
 #include "nvidia_rules.hpp"
+#include "test/built.hpp"
 
 namespace test_nvidia_rules {
 
@@ -26,7 +27,7 @@ int from_gpu(const driver& d, void* to, const void* gpu, std::size_t bytes) {
 
 TEST_CASE("what keeps the rules is not refused", "[nvidia]") {
     CHECK(refused([] {
-              const driver d(BANYAN_MOCK_NVIDIA);
+              const driver d(banyan::testing::built("mock_nvidia"));
               auto* const host = memory(mib);
               void* const gpu = d.allocate(mib);
               pin(d, host, mib), from_gpu(d, host + kib, gpu, 16 * kib);
@@ -99,7 +100,8 @@ TEST_CASE("rules of contexts", "[nvidia]") {
 TEST_CASE("rules of GPUs and their memory", "[nvidia]") {
     CHECK(refused([] {
               int n = 0;
-              void* const library = ::dlopen(BANYAN_MOCK_NVIDIA, RTLD_NOW | RTLD_LOCAL);
+              void* const library =
+                  ::dlopen(banyan::testing::built("mock_nvidia").c_str(), RTLD_NOW | RTLD_LOCAL);
               reinterpret_cast<int (*)(int*)>(::dlsym(library, "cuDeviceGetCount"))(&n);
           }).find("cuInit comes before") != std::string::npos);
     CHECK(is_refused("no GPU of that number", [](const driver& d) {
@@ -117,7 +119,7 @@ TEST_CASE("rules of GPUs and their memory", "[nvidia]") {
 TEST_CASE("memory of a GPU cannot be read without a copy", "[nvidia]") {
     const auto ended = banyan::run_forked([] {
         std::signal(SIGSEGV, SIG_DFL);
-        return *static_cast<volatile char*>(driver(BANYAN_MOCK_NVIDIA).allocate(kib));
+        return *static_cast<volatile char*>(driver(banyan::testing::built("mock_nvidia")).allocate(kib));
     });
     REQUIRE(ended);
     CHECK(ended->code != 0);

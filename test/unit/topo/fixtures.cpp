@@ -8,11 +8,12 @@
 #include <fmt/format.h>
 
 #include "common/file.hpp"
+#include "test/built.hpp"
 
 namespace banyan::topo::test {
 
 std::string fixture(const std::string& name) {
-    return read_file(std::string(BANYAN_FIXTURES) + "/ib/" + name, 1 << 24).value();
+    return read_file(banyan::testing::fixture("ib/") + name, 1 << 24).value();
 }
 
 fabric model_of(const std::string& name) { return build_fabric(read_ibnetdiscover(fixture(name)).value()); }

@@ -10,11 +10,12 @@
 #include <catch2/catch.hpp>
 
 #include "common/file.hpp"
+#include "test/built.hpp"
 
 namespace banyan::topo::test {
 
 inline void check_golden(const std::string& name, const std::string& text) {
-    const auto path = std::string(BANYAN_FIXTURES) + "/export/" + name;
+    const auto path = banyan::testing::fixture("export/") + name;
     if (std::getenv("BANYAN_WRITE_GOLDEN")) REQUIRE(write_file_atomic(path, text));
     const auto golden = read_file(path, 1 << 24);
     REQUIRE(golden);

@@ -12,6 +12,7 @@
 
 #include "common/file.hpp"
 #include "fixtures.hpp"
+#include "test/built.hpp"
 #include "test/scratch_path.hpp"
 #include "topo/draw/escape.hpp"
 #include "topo/draw/html.hpp"
@@ -358,7 +359,7 @@ TEST_CASE("the SVG of a small fabric is as it was", "[draw]") {
     const auto f = small_damaged();
     const auto j = small_job(f);
     const auto svg = to_svg(f, &j, "Small");
-    const std::string file = std::string(BANYAN_FIXTURES) + "/draw/small.svg";
+    const std::string file = banyan::testing::fixture("draw/small.svg");
     if (std::getenv("BANYAN_UPDATE_GOLDEN")) REQUIRE(banyan::write_file_atomic(file, svg));
     const auto golden = banyan::read_file(file, 1 << 20);
     REQUIRE(golden);

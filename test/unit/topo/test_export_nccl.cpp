@@ -14,6 +14,7 @@
 
 #include "fixtures.hpp"
 #include "golden.hpp"
+#include "test/built.hpp"
 #include "topo/export/affinity.hpp"
 #include "topo/export/nccl_xml.hpp"
 #include "topo/export/trial.hpp"
@@ -33,7 +34,7 @@ node_type type_of(const std::string& name) {
 }
 
 machine box() {
-    const auto text = read_file(std::string(BANYAN_FIXTURES) + "/export/hwloc-2p8g8h.xml", 1 << 20);
+    const auto text = read_file(banyan::testing::fixture("export/hwloc-2p8g8h.xml"), 1 << 20);
     const auto m = read_hwloc_xml(text.value(), "hwloc-2p8g8h.xml");
     INFO((m ? std::string() : m.error().text()));
     REQUIRE(m);
@@ -57,7 +58,7 @@ TEST_CASE("storage HCAs, lost rails and odd names in node types", "[export]") {
     };
     replace("gpu0003 mlx5_2", "gpu0003 mlx5_2$(reboot)");
     build_options options;
-    options.site.storage_devices = {"mlx5_7"};
+    options.site.storage_devices = {{"mlx5_7"}};
     const auto types = node_types(build_fabric(read_ibnetdiscover(text).value(), options));
     REQUIRE(types.size() == 2);
     CHECK(types[0].hosts.size() == 15);
@@ -167,7 +168,7 @@ TEST_CASE("text that is no hwloc topology is refused", "[export]") {
         REQUIRE(!m);
         CHECK(m.error().what.find("a.xml") != std::string::npos);
     }
-    auto whole = read_file(std::string(BANYAN_FIXTURES) + "/export/hwloc-2p8g8h.xml", 1 << 20).value();
+    auto whole = read_file(banyan::testing::fixture("export/hwloc-2p8g8h.xml"), 1 << 20).value();
     for (std::size_t cut = 0; cut < whole.size(); cut += 997)
         CHECK(!read_hwloc_xml(whole.substr(0, cut), "cut.xml"));
     // libhwloc 2.9 itself crashes on this one.

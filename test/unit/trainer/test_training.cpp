@@ -22,6 +22,7 @@
 #include "common/fd.hpp"
 #include "examples/trainer/net/stream.hpp"
 #include "examples/trainer/shape.hpp"
+#include "test/built.hpp"
 
 namespace test_training {
 
@@ -102,6 +103,7 @@ class training {
 
   private:
     void start(const words& arguments, const std::map<std::string, std::string>& env, int out) {
+        auto program = banyan::testing::built("banyan-trainer");
         const pid_t pid = ::fork();
         REQUIRE(pid >= 0);
         if (pid > 0) return pids_.push_back(pid);
@@ -112,10 +114,10 @@ class training {
              {"BANYAN_CKPT_SOCKET", "BANYAN_CKPT_OFF", "BANYAN_JOB", "SLURM_JOB_ID", "SLURM_STEP_ID"})
             ::unsetenv(name);
         for (const auto& [name, value] : env) ::setenv(name.c_str(), value.c_str(), 1);
-        std::vector<char*> argv{const_cast<char*>(BANYAN_TRAINER)};
+        std::vector<char*> argv{program.data()};
         for (const auto& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
         argv.push_back(nullptr);
-        ::execv(BANYAN_TRAINER, argv.data());
+        ::execv(program.c_str(), argv.data());
         ::_exit(126);
     }
 
