@@ -19,7 +19,7 @@ result<fabric> model_of(const std::string& text, const generate::options& o) {
     BANYAN_TRY(const auto d, read_ibnetdiscover(text));
     build_options b;
     // Which HCA leads to storage is the site's to tell, as a real site would.
-    if (o.storage_rail) b.site.storage_devices.push_back(fmt::format("mlx5_{}", o.rails));
+    if (o.storage_rail) b.site.storage_devices = {fmt::format("mlx5_{}", o.rails)};
     return build_fabric(d, b);
 }
 

@@ -56,6 +56,8 @@ class fabric_input {
     /// A dump's leaf groups keep the ids of `previous`, if given; a snapshot's are settled.
     result<fabric> load(const fabric* previous = nullptr) const;
     const std::string& path() const { return path_; }
+    /// An error where it has none: how the first HCA without a host is called shows why.
+    result<void> need_hosts(const fabric& f) const;
 
   private:
     void add_side_files(CLI::App& sub);

@@ -130,6 +130,21 @@ result<fabric> fabric_input::load(const fabric* previous) const {
     return f;
 }
 
+result<void> fabric_input::need_hosts(const fabric& f) const {
+    if (!f.hosts.empty()) return {};
+    const auto nameless = std::find_if(f.excluded.begin(), f.excluded.end(),
+                                       [](const auto& e) { return e.kind == "unattributed"; });
+    if (nameless == f.excluded.end())
+        return fail(errc::invalid_input,
+                    fmt::format("{} has no compute host: {} left out", path_,
+                                counted(f.excluded.size(), "node is", "nodes are")),
+                    "banyan-topo show lists what is left out and why");
+    return fail(errc::invalid_input,
+                fmt::format("{} has no compute host: HCAs are called \"{}\" and the like, which names none",
+                            path_, printable(nameless->name)),
+                "rdma-ndd(8) writes \"HOST DEVICE\" on each HCA; or give names by GUID with --names");
+}
+
 result<void> fabric_input::look_at_health(fabric& f, health& found) const {
     for (const auto& path : health_) {
         BANYAN_TRY(auto text, read_file(path == "-" ? "/dev/stdin" : path, max_health_bytes));

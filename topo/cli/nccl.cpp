@@ -61,10 +61,8 @@ result<std::size_t> choose_type(const fabric& f, const report& r, const nccl_opt
 
 result<report> make_report(const fabric& f, const nccl_options& o) {
     report r;
+    BANYAN_CHECK(o.input.need_hosts(f));
     r.types = node_types(f);
-    if (r.types.empty())
-        return fail(errc::invalid_input, fmt::format("{} has no compute host", o.input.path()),
-                    "banyan-topo show says what was left out");
     if (o.live) {
         BANYAN_TRY(r.box, read_live_machine());
     } else if (!o.hwloc.empty()) {

@@ -183,6 +183,7 @@ void add_show(CLI::App& app, action& chosen) {
                 BANYAN_CHECK(show_routes(f, o->routes, o->json));
             else
                 o->json ? show_json(f) : show_text(f);
+            BANYAN_CHECK(o->input.need_hosts(f));
             return fine;
         };
     });

@@ -50,9 +50,7 @@ void add_snapshot(CLI::App& app, action& chosen) {
         chosen = [o]() -> result<int> {
             BANYAN_TRY(const auto previous, previous_of(*o));
             BANYAN_TRY(const auto f, o->input.load(previous ? &*previous : nullptr));
-            if (f.hosts.empty())
-                return fail(errc::invalid_input, fmt::format("{} has no compute host", o->input.path()),
-                            "nothing was written");
+            BANYAN_CHECK(o->input.need_hosts(f));
             BANYAN_CHECK(write_output(o->output, encode_snapshot(f)));
             fmt::print(is_stream(o->output) ? stderr : stdout, "{}: {} in {}, {}, {}\n", o->output,
                        counted(f.hosts.size(), "host"), counted(f.leaf_groups.size(), "leaf group"),

@@ -7,23 +7,20 @@
 
 #include <fmt/format.h>
 
-#include "topo/model/names.hpp"
-
 namespace banyan::topo {
 namespace {
 
 unsigned gbps(const link_rate& r) { return unsigned{r.width} * r.lane_gbps10 / 10; }
 
-/// The kernel's device name, if the description has one. It ends up in shells and in XML, and a description
+/// The kernel's device name, if it has one. It ends up in shells and in XML, and a description
 /// is free text: anything but a plain word is no name.
-std::string device_of(const std::string& description) {
-    const auto name = read_hca_name(description).device_name;
+std::string device_of(const std::string& name) {
     const bool plain = std::all_of(name.begin(), name.end(), [](char c) {
         return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
                c == '-';
     });
     // Old drivers call every device HCA-1; the kernel never does.
-    return plain && !name.starts_with("HCA-") ? std::string(name) : std::string();
+    return plain && !name.starts_with("HCA-") ? name : std::string();
 }
 
 struct leaf_port {
@@ -70,7 +67,7 @@ std::vector<node_type> node_types(const fabric& f) {
         std::vector<rail_device> devices;
         for (const auto i : f.hosts[h].hcas)
             for (const auto& p : ports[i])
-                devices.push_back({rails[p.leaf], device_of(f.hcas[i].name), p.port, p.gbps});
+                devices.push_back({rails[p.leaf], device_of(f.hcas[i].device), p.port, p.gbps});
         std::sort(devices.begin(), devices.end(), [](const auto& a, const auto& b) {
             return std::tie(a.rail, a.device, a.port) < std::tie(b.rail, b.device, b.port);
         });

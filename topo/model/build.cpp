@@ -38,7 +38,7 @@ fabric build_fabric(const dump& d, const build_options& options) {
     fabric out;
     out.source_crc = d.crc;
     out.created_unix_s = options.created_unix_s;
-    build::state s{d, options, out, {}, 0, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+    build::state s{d, options, out, {}, 0, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
     build::take_nodes(s);
     build::take_links(s);
     build::find_boxes(s);

@@ -11,6 +11,8 @@
 #include <banyan/topo/reader.hpp>
 #include <banyan/topo/switch_names.hpp>
 
+#include "topo/model/hca_names.hpp"
+
 namespace banyan::topo::build {
 
 /// Where a node of the dump went: an index into switches or hcas; none for routers and doubled records.
@@ -34,6 +36,7 @@ struct state {
     std::vector<node_place> place;         ///< by node
     std::vector<std::uint32_t> peer_node;  ///< by port of the dump: index into nodes
 
+    std::vector<hca_name> hca_names;                 ///< by HCA: what its description says
     std::vector<std::string_view> host_name_of_hca;  ///< by HCA; empty = its name tells no host
     /// By HCA: its number, comparable all over the fabric (see device_numbers.cpp); none when unknown.
     std::vector<std::uint32_t> device_of_hca;

@@ -25,19 +25,23 @@ std::uint32_t naming_of(std::uint32_t number) { return number >> number_bits; }
 std::vector<std::uint64_t> slots_of(const std::vector<hca_name>& names) {
     std::vector<std::uint64_t> out;
     for (const auto& n : names)
-        if (n.naming == device_naming::slot && n.device != hca_name::no_device) out.push_back(n.device);
+        if (n.naming == hca_name::by_slot) out.push_back(n.device);
     std::sort(out.begin(), out.end());
     out.erase(std::unique(out.begin(), out.end()), out.end());
     return out;
 }
 
-device_naming naming_of_most(const std::vector<hca_name>& names) {
-    std::map<device_naming, std::size_t> counts;
-    for (const auto& n : names) counts[n.naming] += n.device != hca_name::no_device;
-    auto most = device_naming::kernel;
-    for (const auto& [naming, count] : counts)
-        if (count > counts[most]) most = naming;
-    return most;
+/// By naming a number: 0 for that of most HCAs, then by name.
+std::map<std::string_view, std::uint32_t> number_namings(const std::vector<hca_name>& names) {
+    std::map<std::string_view, std::size_t> counts;
+    for (const auto& n : names)
+        if (n.device != hca_name::no_device) ++counts[n.naming];
+    const auto most =
+        std::max_element(counts.begin(), counts.end(), [](auto& a, auto& b) { return a.second < b.second; });
+    std::map<std::string_view, std::uint32_t> out;
+    std::uint32_t next = 1;
+    for (const auto& [naming, n] : counts) out[naming] = naming == most->first ? 0 : next++;
+    return out;
 }
 
 numbers numbers_of(const state& s, const std::vector<std::uint32_t>& hcas) {
@@ -118,18 +122,20 @@ class numberings {
 
 }  // namespace
 
-void number_devices(state& s, const std::vector<hca_name>& names) {
+void number_devices(state& s) {
+    const auto& names = s.hca_names;
     const auto slots = slots_of(names);
-    const auto most = naming_of_most(names);
+    const auto namings = number_namings(names);
+    constexpr std::uint32_t most_namings = 1u << 7;
     s.device_of_hca.assign(names.size(), none);
     for (std::size_t i = 0; i < names.size(); ++i) {
         auto number = names[i].device;
         if (number == hca_name::no_device) continue;
-        if (names[i].naming == device_naming::slot)
+        if (names[i].naming == hca_name::by_slot)
             number = static_cast<std::uint64_t>(std::lower_bound(slots.begin(), slots.end(), number) -
                                                 slots.begin());
-        if (number >> number_bits != 0) continue;
-        const auto naming = names[i].naming == most ? 0 : 1 + static_cast<std::uint32_t>(names[i].naming);
+        const auto naming = namings.at(names[i].naming);
+        if (number >> number_bits != 0 || naming >= most_namings) continue;
         s.device_of_hca[i] = naming << number_bits | static_cast<std::uint32_t>(number);
     }
 }

@@ -19,17 +19,15 @@ constexpr std::size_t most_of_host = 256;
 /// HCAs by the host that their name tells, the others as unattributed; aggregation nodes and storage devices
 /// go.
 host_list list_by_name(state& s) {
-    const auto& storage = s.options.site.storage_devices;
+    const auto storage = s.options.site.storage_devices.value_or(std::vector<std::string>());
     host_list out;
     boost::unordered_flat_map<std::string_view, std::uint32_t> known;
     std::vector<std::pair<std::string_view, std::vector<std::uint32_t>>> found;
     s.host_name_of_hca.resize(s.out.hcas.size());
-    std::vector<hca_name> names;
-    names.reserve(s.out.hcas.size());
     s.doubtful_host.resize(s.out.hcas.size());
     for (std::uint32_t i = 0; i < s.out.hcas.size(); ++i) {
         auto& hca = s.out.hcas[i];
-        const auto& name = names.emplace_back(read_hca_name(hca.name));
+        const auto& name = s.hca_names[i];
         if (name.kind == hca_name::trust::aggregation) {
             exclude(s, i, "sharp", "an aggregation node inside a switch");
             if (hca.leaf != none) s.out.switches[hca.leaf].sharp = true;
@@ -45,7 +43,7 @@ host_list list_by_name(state& s) {
             found[at->second].second.push_back(i);
         }
     }
-    number_devices(s, names);
+    number_devices(s);
     std::sort(found.begin(), found.end(),
               [](const auto& a, const auto& b) { return before_by_number(a.first, b.first); });
     for (auto& [name, hcas] : found) {
@@ -96,6 +94,7 @@ void take_hosts(state& s) {
     attribute_by_system(s, hosts);
     set_services_aside(s, hosts);
     agree_on_numbers(s, hosts);
+    set_storage_rails_aside(s, hosts);
     const auto groups = group_hosts(s.out, hosts.hcas, hosts.unattributed);
     settle_doubled_names(s, hosts, groups);
     attribute_by_step(s, hosts, groups);

@@ -33,10 +33,14 @@ void exclude(state& s, std::uint32_t hca, std::string_view kind, std::string why
 void set_services_aside(state& s, host_list& hosts);
 
 /// Gives every HCA the number that its name tells: one that is the same in no two namings.
-void number_devices(state& s, const std::vector<hca_name>& names);
+void number_devices(state& s);
 
 /// Gives hosts that number their HCAs otherwise the numbers that most have.
 void agree_on_numbers(state& s, const host_list& hosts);
+
+/// Leaves out the HCAs that lead to storage, and the hosts that have no others, where the site file does not
+/// name the devices that do.
+void set_storage_rails_aside(state& s, host_list& hosts);
 
 /// Takes away the HCA that claims a device which its host has already, where its cable shows which of the two
 /// is the stranger.

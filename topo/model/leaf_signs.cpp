@@ -17,12 +17,12 @@ namespace {
 /// How the hosts on each switch are called: gateways and storage have names of their own, and are fewer.
 class host_forms {
   public:
-    explicit host_forms(const fabric& f) : on_(f.switches.size()) {
+    host_forms(const fabric& f, const std::vector<hca_name>& names) : on_(f.switches.size()) {
         std::map<std::string, std::uint32_t> known;
         for (const auto& l : f.links) {
             const auto& [hca, sw] = l.a.kind == node_kind::hca ? std::pair(l.a, l.b) : std::pair(l.b, l.a);
             if (hca.kind != node_kind::hca || sw.kind != node_kind::switch_node) continue;
-            const auto name = read_hca_name(f.hcas[hca.index].name);
+            const auto& name = names[hca.index];
             if (name.kind != hca_name::trust::named || is_manager_name(name.host)) continue;
             const auto form =
                 known.try_emplace(name_pattern(name.host), static_cast<std::uint32_t>(known.size()))
@@ -55,7 +55,8 @@ class host_forms {
 
 class signs {
   public:
-    signs(const fabric& f, const switch_graph& g, std::vector<bool>& leaf) : f_(f), g_(g), leaf_(leaf) {}
+    signs(const fabric& f, const switch_graph& g, const std::vector<hca_name>& names, std::vector<bool>& leaf)
+        : f_(f), g_(g), names_(names), leaf_(leaf) {}
 
     /// How its hosts are called, or how it is called itself, may show that a switch with hosts is above those
     /// it contradicts, however many hosts it has: first, since what they decide needs no counting.
@@ -80,7 +81,7 @@ class signs {
             for (const auto p : g_.peers[i])
                 if (leaf_[p]) others.push_back(p);
             if (others.empty()) continue;
-            if (!forms) forms.emplace(f_);
+            if (!forms) forms.emplace(f_, names_);
             if (!forms->unusual(i)) continue;
             std::erase_if(others, [&](auto o) { return forms->unusual(o); });
             if (others.size() >= 2 && mostly_apart(g_, others)) above.push_back(i);
@@ -125,6 +126,7 @@ class signs {
 
     const fabric& f_;
     const switch_graph& g_;
+    const std::vector<hca_name>& names_;
     std::vector<bool>& leaf_;
 };
 
@@ -140,8 +142,9 @@ bool mostly_apart(const switch_graph& g, std::vector<std::uint32_t> others) {
     return 2 * joined < pairs;
 }
 
-void leaves_by_signs(const fabric& f, const switch_graph& g, std::vector<bool>& leaf) {
-    signs s(f, g, leaf);
+void leaves_by_signs(const fabric& f, const switch_graph& g, const std::vector<hca_name>& names,
+                     std::vector<bool>& leaf) {
+    signs s(f, g, names, leaf);
     s.by_signs();
     s.without_hosts();
 }

@@ -12,12 +12,17 @@ namespace {
 
 class leaf_finder {
   public:
-    leaf_finder(const fabric& f, const switch_graph& g)
-        : f_(f), g_(g), leaf_(f.switches.size()), contradictions_(f.switches.size()), compare_(g) {}
+    leaf_finder(const fabric& f, const switch_graph& g, const std::vector<hca_name>& names)
+        : f_(f),
+          g_(g),
+          names_(names),
+          leaf_(f.switches.size()),
+          contradictions_(f.switches.size()),
+          compare_(g) {}
 
     std::vector<bool> find() {
         for (std::uint32_t i = 0; i < leaf_.size(); ++i) leaf_[i] = g_.hosts[i] > 0;
-        leaves_by_signs(f_, g_, leaf_);
+        leaves_by_signs(f_, g_, names_, leaf_);
         by_contradictions();
         drop_hosts_above();
         return leaf_;
@@ -92,6 +97,7 @@ class leaf_finder {
 
     const fabric& f_;
     const switch_graph& g_;
+    const std::vector<hca_name>& names_;
     std::vector<bool> leaf_;
     std::vector<std::size_t> contradictions_;  ///< by switch with hosts: its peers with hosts
     comparison compare_;
@@ -99,7 +105,7 @@ class leaf_finder {
 
 }  // namespace
 
-switch_graph::switch_graph(const fabric& f)
+switch_graph::switch_graph(const fabric& f, const std::vector<hca_name>& names)
     : peers(f.switches.size()), hosts(f.switches.size()), used(f.switches.size()) {
     for (const auto& l : f.links) {
         if (l.a.kind == node_kind::switch_node && l.b.kind == node_kind::switch_node) {
@@ -109,7 +115,7 @@ switch_graph::switch_graph(const fabric& f)
         }
         const auto& [hca, sw] = l.a.kind == node_kind::hca ? std::pair(l.a, l.b) : std::pair(l.b, l.a);
         if (sw.kind != node_kind::switch_node) continue;
-        const auto name = read_hca_name(f.hcas[hca.index].name);
+        const auto& name = names[hca.index];
         if (name.kind == hca_name::trust::aggregation) continue;
         used[sw.index] = true;
         // What serves the fabric from any switch makes no leaf.
@@ -124,6 +130,9 @@ switch_graph::switch_graph(const fabric& f)
         hosts.assign(used.begin(), used.end());
 }
 
-std::vector<bool> leaves_by_hosts(const fabric& f, const switch_graph& g) { return leaf_finder(f, g).find(); }
+std::vector<bool> leaves_by_hosts(const fabric& f, const switch_graph& g,
+                                  const std::vector<hca_name>& names) {
+    return leaf_finder(f, g, names).find();
+}
 
 }  // namespace banyan::topo::build

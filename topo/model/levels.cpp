@@ -20,7 +20,7 @@ class leveller {
     }
 
     void find() {
-        const auto leaf = leaves_by_hosts(f_, g_);
+        const auto leaf = leaves_by_hosts(f_, g_, s_.hca_names);
         std::vector<std::uint32_t> at_level;
         for (std::uint32_t i = 0; i < f_.switches.size(); ++i)
             if (leaf[i]) {
@@ -139,7 +139,7 @@ class leveller {
 }  // namespace
 
 void find_levels(state& s) {
-    const switch_graph g(s.out);
+    const switch_graph g(s.out, s.hca_names);
     leveller(s, g).find();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What a node description says, and how far it can be believed.
+// What names of hosts and switches say.
 #pragma once
 
 #include <cstdint>
@@ -8,25 +8,6 @@
 #include <string_view>
 
 namespace banyan::topo {
-
-/// How a host calls its devices. Each counts in an order of its own, so numbers of two of them are never
-/// compared: "mlx5_8" says nothing of where "ibp13s0" stands.
-enum class device_naming : std::uint8_t { kernel, mlx4, hfi1, qib, bnxt_re, net, roce, slot, own_guid };
-
-struct hca_name {
-    enum class trust { named, factory, generic, aggregation } kind = trust::named;
-    std::string_view host;         ///< to be believed only when named
-    std::string_view device_name;  ///< "mlx5_7"; empty when there is none
-    device_naming naming = device_naming::kernel;
-    /// Its place in that naming: N of mlx5_N, N - 1 of HCA-N, PCI domain, bus, slot and function of
-    /// ibP2p1s0f1; `no_device` when the description tells none.
-    std::uint64_t device = no_device;
-    static constexpr std::uint64_t no_device = UINT64_MAX;
-};
-
-/// "gpu0001 mlx5_7" -> {named, "gpu0001", 7}; "MT4129 ConnectX7   Mellanox Technologies" -> {factory};
-/// "localhost mlx5_0" -> {generic, 0}; "Mellanox Technologies Aggregation Node" -> {aggregation}.
-hca_name read_hca_name(std::string_view description);
 
 /// The order of hosts: as people count, "lassen2" before "lassen10". No two names are equal in it.
 bool before_by_number(std::string_view a, std::string_view b);

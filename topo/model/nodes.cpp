@@ -100,6 +100,11 @@ void take_nodes(state& s) {
     std::sort(by_guid.begin(), by_guid.end(), [&](auto a, auto b) { return s.nodes[a].id < s.nodes[b].id; });
     for (const auto i : by_guid) take(s, i);
     s.names = switch_names(s.out);
+    std::vector<std::string_view> descriptions;
+    descriptions.reserve(s.out.hcas.size());
+    for (const auto& h : s.out.hcas) descriptions.push_back(h.name);
+    s.hca_names = read_hca_names(descriptions);
+    for (std::size_t i = 0; i < s.out.hcas.size(); ++i) s.out.hcas[i].device = s.hca_names[i].device_name;
 }
 
 }  // namespace banyan::topo::build

@@ -9,6 +9,8 @@
 
 #include <banyan/topo/fabric.hpp>
 
+#include "topo/model/hca_names.hpp"
+
 namespace banyan::topo::build {
 
 constexpr std::uint8_t no_level = UINT8_MAX;  ///< of a switch, so far
@@ -21,7 +23,7 @@ struct switch_graph {
     std::vector<std::size_t> hosts;                 ///< by switch: HCAs on it
     std::vector<bool> used;  ///< by switch: whether there is any, but for aggregation nodes
 
-    explicit switch_graph(const fabric& f);
+    switch_graph(const fabric& f, const std::vector<hca_name>& names);
     bool adjacent(std::uint32_t a, std::uint32_t b) const {
         return std::binary_search(peers[a].begin(), peers[a].end(), b);
     }
@@ -62,11 +64,12 @@ class comparison {
 };
 
 /// By switch: whether it is a leaf by the hosts on it.
-std::vector<bool> leaves_by_hosts(const fabric& f, const switch_graph& g);
+std::vector<bool> leaves_by_hosts(const fabric& f, const switch_graph& g, const std::vector<hca_name>& names);
 
 /// Takes from those with hosts the ones whose name, or that of their hosts, shows that they stand above;
 /// where none is left, adds those that names show to be leaves.
-void leaves_by_signs(const fabric& f, const switch_graph& g, std::vector<bool>& leaf);
+void leaves_by_signs(const fabric& f, const switch_graph& g, const std::vector<hca_name>& names,
+                     std::vector<bool>& leaf);
 
 /// Whether most of them have no link to each other.
 bool mostly_apart(const switch_graph& g, std::vector<std::uint32_t> others);

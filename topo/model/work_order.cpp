@@ -42,8 +42,7 @@ class nodes_of_day {
     void tell_host(work_item& item, guid id) const {
         const auto* h = find_hca(id);
         if (!h) return;
-        const auto name = read_hca_name(h->name);
-        item.device = name.device_name;
+        item.device = h->device;
         if (h->host == none) return;
         const auto& host = f_.hosts[h->host];
         item.host = host.name;

@@ -33,11 +33,12 @@ class table_reader {
         wrong(*table_.get(key), list.error().what);
         return {};
     }
-    std::vector<std::string> strings(std::string_view key) {
+    /// Nothing where the key is not there.
+    std::optional<std::vector<std::string>> strings(std::string_view key) {
         asked_.push_back(std::string(key));
-        std::vector<std::string> out;
         const auto* node = table_.get(key);
-        if (!node) return out;
+        if (!node) return std::nullopt;
+        std::vector<std::string> out;
         const auto* array = node->as_array();
         if (!array) {
             wrong(*node, fmt::format("{} is not a list of strings", key));
@@ -160,7 +161,7 @@ result<site_description> read_site(std::string_view text, const std::string& nam
     std::optional<error> wrong_wan;
     BANYAN_CHECK(each_table(file, "wan", name, [&](auto& t) {
         wan_description w;
-        for (const auto& site : t.strings("sites")) {
+        for (const auto& site : t.strings("sites").value_or(std::vector<std::string>())) {
             auto hosts = expand_hostlist(site);
             if (!hosts && !wrong_wan) wrong_wan = hosts.error();
             (w.a.empty() ? w.a : w.b) = hosts ? std::move(*hosts) : std::vector<std::string>{};

@@ -17,10 +17,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "snapshots are written as the machine has them");
 constexpr std::string_view magic("BNYNFAB\0", 8);
-constexpr std::uint32_t version = 5;
-constexpr std::uint32_t oldest_version = 3;
-constexpr std::uint32_t with_gone_groups = 4;
-constexpr std::uint32_t with_health = 5;  ///< bad links, subnet managers, and which chip a switch is
+constexpr std::uint32_t version = 6;
 constexpr std::size_t head_bytes = 24;
 
 // One description of the fields serves both directions: `io` is a field_writer or a field_reader.
@@ -39,12 +36,13 @@ void fields(Io& io, switch_node& s) {
     io.number(s.box);
     io.number(s.plane);
     io.number(s.sharp);
-    if (io.version >= with_health) io.number(s.device);
+    io.number(s.device);
 }
 template <class Io>
 void fields(Io& io, hca& h) {
     io.number(h.id);
     io.text(h.name);
+    io.text(h.device);
     io.number(h.host);
     io.number(h.rail);
     io.number(h.leaf);
@@ -65,7 +63,7 @@ void fields(Io& io, link& l) {
     fields(io, l.a);
     fields(io, l.b);
     fields(io, l.rate);
-    if (io.version >= with_health) io.number(l.bad);
+    io.number(l.bad);
 }
 template <class Io>
 void fields(Io& io, host& h) {
@@ -134,13 +132,12 @@ void fields(Io& io, fabric& f) {
     io.list(f.excluded);
     io.list(f.defects);
     io.list(f.wan);
-    if (io.version >= with_gone_groups) io.list(f.gone_groups);
-    if (io.version >= with_health) io.list(f.managers);
+    io.list(f.gone_groups);
+    io.list(f.managers);
 }
 
 class field_writer {
   public:
-    static constexpr std::uint32_t version = topo::version;
     template <class Number>
     void number(const Number& n) {
         out.append(reinterpret_cast<const char*>(&n), sizeof n);
@@ -166,8 +163,7 @@ class field_writer {
 
 class field_reader {
   public:
-    field_reader(std::string_view in, std::uint32_t of_version) : version(of_version), in_(in) {}
-    const std::uint32_t version;
+    explicit field_reader(std::string_view in) : in_(in) {}
     template <class Number>
     void number(Number& n) {
         if (in_.size() < sizeof n) return fail_short();
@@ -281,15 +277,14 @@ result<fabric> decode_snapshot(std::string_view bytes) {
     std::memcpy(&its_version, bytes.data() + 8, 4);
     std::memcpy(&crc, bytes.data() + 12, 4);
     std::memcpy(&size, bytes.data() + 16, 8);
-    if (its_version < oldest_version || its_version > version)
-        return damaged(
-            fmt::format("it has format {}, expected {} to {}", its_version, oldest_version, version));
+    if (its_version != version)
+        return damaged(fmt::format("it has format {}, expected {}", its_version, version));
     const auto payload = bytes.substr(head_bytes);
     if (payload.size() != size)
         return damaged(fmt::format("it has {} bytes, expected {}", payload.size(), size));
     if (crc32c(std::as_bytes(std::span(payload))) != crc) return damaged("its checksum is wrong");
     fabric f;
-    field_reader r(payload, its_version);
+    field_reader r(payload);
     fields(r, f);
     if (!r.complete()) return damaged("its lists do not fill it");
     if (!consistent(f)) return damaged("an index points outside its list");

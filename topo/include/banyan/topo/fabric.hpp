@@ -43,6 +43,7 @@ struct switch_node {
 struct hca {
     guid id = 0;                ///< node GUID
     std::string name;           ///< node description
+    std::string device;         ///< what the description calls it: "mlx5_7"; empty when it does not
     std::uint32_t host = none;  ///< index into hosts; none for what placement leaves out
     std::uint16_t rail = 0;     ///< 0..; of its leaf, the same all over the fabric
     std::uint32_t leaf = none;  ///< index into switches: the box where there are planes

@@ -23,6 +23,7 @@
 //     rtt_ms = 2.5
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,7 +48,8 @@ struct site_description {
     std::vector<std::string> compute_hosts;  ///< whatever they look like
     std::vector<std::string> management_hosts;
     std::vector<std::string> storage_hosts;
-    std::vector<std::string> storage_devices;  ///< "mlx5_8"
+    /// "mlx5_8"; where the file does not say, they are told by where they lead
+    std::optional<std::vector<std::string>> storage_devices;
     std::vector<named_hosts> failure_domains;
     std::vector<named_hosts> nvlink_domains;
     std::vector<wan_description> wan;

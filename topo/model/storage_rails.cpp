@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Which HCAs of hosts lead to storage. A host's compute HCAs divide the hosts alike, into leaf groups; those
+// for storage lead to switches that several groups share, or to others than the groups have.
+#include <algorithm>
+#include <map>
+
+#include "topo/model/divisions.hpp"
+#include "topo/model/hosts.hpp"
+#include "topo/model/names.hpp"
+#include "topo/model/union_find.hpp"
+
+namespace banyan::topo::build {
+namespace {
+
+/// Hosts that have the same devices, and for each of those the leaves it leads to.
+struct host_make {
+    std::vector<std::uint32_t> hosts, devices;
+    std::vector<leaf_by_host> leaves;  ///< by device, then by host; none without a link
+};
+
+constexpr const char* shared = "leads to switches that several leaf groups share";
+constexpr const char* perhaps = "perhaps for storage; the site file's [storage] devices tells";
+
+/// Device of the make -> why it is for storage.
+using storage_devices = std::map<std::uint32_t, std::string>;
+
+class storage_finder {
+  public:
+    storage_finder(const state& s, const host_make& m, const std::vector<std::uint32_t>& parts)
+        : s_(s), m_(m), parts_(parts) {}
+
+    storage_devices find() {
+        classify();
+        const auto& base = base_class();
+        for (const auto& c : classes_) {
+            if (&c == &base) continue;
+            const auto how = compare_divisions(m_.leaves[c[0]], m_.leaves[base[0]]);
+            const bool few = base.size() >= 3 && base.size() >= 2 * c.size();
+            if (few || (how == divides::coarser && base.size() > c.size()))
+                add(c, how == divides::coarser ? shared
+                                               : "leads to other switches than those of its leaf group");
+            else if (how == divides::coarser)
+                add(c, perhaps);
+        }
+        by_switches(base);
+        return std::move(out_);
+    }
+
+  private:
+    using device_class =
+        std::vector<std::size_t>;  ///< indices into the make's devices that divide its hosts alike
+
+    void classify() {
+        for (std::size_t d = 0; d < m_.devices.size(); ++d) {
+            const auto same = std::find_if(classes_.begin(), classes_.end(), [&](const auto& c) {
+                return compare_divisions(m_.leaves[d], m_.leaves[c[0]]) == divides::alike;
+            });
+            if (same == classes_.end())
+                classes_.push_back({d});
+            else
+                same->push_back(d);
+        }
+    }
+
+    /// That of most devices. Of so few that they might be those for storage, the one with the smallest
+    /// groups.
+    const device_class& base_class() const {
+        const auto* most = &classes_.front();
+        for (const auto& c : classes_)
+            if (c.size() > most->size()) most = &c;
+        if (most->size() >= 3) return *most;
+        for (const auto& c : classes_)
+            if (compare_divisions(m_.leaves[c[0]], m_.leaves[(*most)[0]]) == divides::finer) most = &c;
+        return *most;
+    }
+
+    void add(const device_class& c, const char* why) {
+        for (const auto d : c) out_.emplace(m_.devices[d], why);
+    }
+
+    /// Those of the same division whose switches are others: named for storage, with its servers on them, or
+    /// not joined to the rest.
+    void by_switches(const device_class& base) {
+        const auto part_of = [&](std::size_t d) { return parts_[first_leaf(d)]; };
+        std::map<std::uint32_t, std::size_t> in_part;
+        for (const auto d : base) ++in_part[part_of(d)];
+        device_class named, apart;
+        for (const auto d : base) {
+            if (serves_storage(d)) named.push_back(d);
+            // A rail that lost its way up is a part of its own, too, but of one switch.
+            const auto whole = std::count(parts_.begin(), parts_.end(), part_of(d));
+            if (whole > 1 && 2 * in_part[part_of(d)] < base.size() && in_part.size() == 2) apart.push_back(d);
+        }
+        if (named.size() < base.size()) add(named, "leads to switches of storage");
+        if (apart.size() < base.size()) add(apart, "leads to another fabric than most HCAs of its host");
+    }
+
+    std::uint32_t first_leaf(std::size_t d) const {
+        const auto& leaves = m_.leaves[d];
+        return *std::find_if(leaves.begin(), leaves.end(), [](auto leaf) { return leaf != none; });
+    }
+    bool serves_storage(std::size_t d) const {
+        const auto& leaves = m_.leaves[d];
+        return std::all_of(leaves.begin(), leaves.end(), [&](auto leaf) {
+            return leaf == none || is_storage_name(short_switch_name(s_.out.switches[leaf].name));
+        });
+    }
+
+    const state& s_;
+    const host_make& m_;
+    const std::vector<std::uint32_t>& parts_;  ///< by switch: what links join
+    std::vector<device_class> classes_;
+    storage_devices out_;
+};
+
+/// The makes of at least three hosts with at least two devices.
+std::vector<host_make> makes_of(const state& s, const host_list& hosts) {
+    std::map<std::vector<std::uint32_t>, host_make> found;
+    for (std::uint32_t h = 0; h < hosts.hcas.size(); ++h) {
+        std::map<std::uint32_t, std::uint32_t> leaf_of;
+        for (const auto i : hosts.hcas[h]) leaf_of[s.device_of_hca[i]] = s.out.hcas[i].leaf;
+        if (leaf_of.size() < 2 || leaf_of.size() < hosts.hcas[h].size() || leaf_of.contains(none)) continue;
+        std::vector<std::uint32_t> devices;
+        for (const auto& [device, leaf] : leaf_of) devices.push_back(device);
+        auto& make = found[devices];
+        make.devices = devices;
+        make.leaves.resize(devices.size());
+        make.hosts.push_back(h);
+        for (std::size_t d = 0; d < devices.size(); ++d) make.leaves[d].push_back(leaf_of[devices[d]]);
+    }
+    std::vector<host_make> out;
+    for (auto& [devices, make] : found) {
+        const bool linked = std::all_of(make.leaves.begin(), make.leaves.end(), [](const auto& leaves) {
+            return std::any_of(leaves.begin(), leaves.end(), [](auto leaf) { return leaf != none; });
+        });
+        if (make.hosts.size() >= 3 && linked) out.push_back(std::move(make));
+    }
+    return out;
+}
+
+std::vector<std::uint32_t> parts_of(const fabric& f) {
+    union_find sets(f.switches.size());
+    for (std::uint32_t i = 0; i < f.switches.size(); ++i) sets.join(i, f.switches[i].box);
+    for (const auto& l : f.links)
+        if (l.a.kind == node_kind::switch_node && l.b.kind == node_kind::switch_node)
+            sets.join(l.a.index, l.b.index);
+    return sets.smallest();
+}
+
+}  // namespace
+
+void set_storage_rails_aside(state& s, host_list& hosts) {
+    if (s.options.site.storage_devices) return;
+    std::vector<std::string> why(s.out.hcas.size());
+    // By leaf: HCAs that lead to storage less those that do not.
+    std::vector<int> tally(s.out.switches.size());
+    const auto parts = parts_of(s.out);
+    for (const auto& make : makes_of(s, hosts)) {
+        const auto found = storage_finder(s, make, parts).find();
+        for (const auto h : make.hosts)
+            for (const auto i : hosts.hcas[h]) {
+                const auto at = found.find(s.device_of_hca[i]);
+                if (at != found.end()) why[i] = at->second;
+                if (s.out.hcas[i].leaf != none) tally[s.out.hcas[i].leaf] += at != found.end() ? 1 : -1;
+            }
+    }
+    const auto leads_to_storage = [&](std::uint32_t i) {
+        return s.out.hcas[i].leaf != none && tally[s.out.hcas[i].leaf] > 0;
+    };
+    std::size_t kept = 0;
+    for (std::size_t h = 0; h < hosts.hcas.size(); ++h) {
+        auto& hcas = hosts.hcas[h];
+        const bool server = !hcas.empty() && std::all_of(hcas.begin(), hcas.end(), leads_to_storage);
+        std::erase_if(hcas, [&](auto i) {
+            if (!server && why[i].empty()) return false;
+            exclude(s, i, "storage", server ? "its host is on the switches of storage alone" : why[i]);
+            return true;
+        });
+        if (hcas.empty()) continue;
+        if (kept != h) hosts.names[kept] = hosts.names[h], hosts.hcas[kept] = std::move(hcas);
+        ++kept;
+    }
+    hosts.names.resize(kept);
+    hosts.hcas.resize(kept);
+}
+
+}  // namespace banyan::topo::build
