@@ -46,8 +46,8 @@ constexpr std::array keys{
                "The list of links that are up and that new jobs are kept off, which the fault daemon's controller writes by its policy "
                "(action \"avoid\") and nobody else; slurmctld sees a new one within a second. Empty: none is read, and none written."},
     config_key{"topo", "names", path, R"("")",
-               "The node names of the fabric, where they are not those of slurm.conf: a node-name map, as the InfiniBand tools take it (lines of "
-               "GUID and quoted name). For each reading of a dump that has no --names. Empty: the descriptions in the fabric."},
+               "The node names of the fabric, where they are not those of slurm.conf: lines of a host and its node (\"rack1-07 gpu0001\"), "
+               "or a node-name map, as the InfiniBand tools take it (lines of GUID and quoted name). For each reading of a dump that has no --names. Empty: the descriptions in the fabric."},
     config_key{"topo", "site", path, R"("")",
                "What only the site knows of its fabric, as banyan-topo(1) describes it (SITE FILE). For each reading of a dump that has no "
                "--site. Empty: nothing."},

@@ -160,9 +160,7 @@ bool fabric_cache::joined_with(const ctld_tables& ctld) const {
     if (map_.hosts() != fabric_.hosts.size() || map_.nodes() != static_cast<std::size_t>(ctld.nodes()))
         return false;
     const auto same = [&](std::size_t host) {
-        const int node = map_.node_of(static_cast<std::uint32_t>(host));
-        return node == host_map::no_node ||
-               (ctld.node(node) && fabric_.hosts[host].name == ctld.node(node)->name);
+        return ctld.find_node(fabric_.hosts[host].name) == map_.node_of(static_cast<std::uint32_t>(host));
     };
     return fabric_.hosts.empty() ||
            (same(0) && same(fabric_.hosts.size() / 2) && same(fabric_.hosts.size() - 1));
@@ -177,18 +175,25 @@ void fabric_cache::join(const ctld_tables& ctld) {
     for (int node = 0; node < ctld.nodes(); ++node)
         if (ctld.node(node) && map_.host_of(node) == host_map::no_host)
             without_fabric.emplace_back(ctld.node(node)->name);
-    log_state("hosts without node",
-              unknown_to_slurm.empty()
-                  ? ""
-                  : fmt::format("the fabric snapshot has {} hosts that slurm.conf lacks: {}",
-                                unknown_to_slurm.size(), some_names(unknown_to_slurm)));
-    log_state(
-        "nodes without host",
-        without_fabric.empty()
-            ? ""
-            : fmt::format("{} nodes are not in the fabric snapshot, training jobs with one of them have "
-                          "their ranks in Slurm's order: {}",
-                          without_fabric.size(), some_names(without_fabric)));
+    std::string hosts, nodes;
+    if (!names.empty() && unknown_to_slurm.size() == names.size()) {
+        hosts = fmt::format(
+            "no node of slurm.conf is in the fabric snapshot, whose hosts are called {}; training jobs have "
+            "their ranks "
+            "in Slurm's order until banyan-topo snapshot --names says which host is which node",
+            some_names(names));
+    } else {
+        if (!unknown_to_slurm.empty())
+            hosts = fmt::format("the fabric snapshot has {} hosts that slurm.conf lacks: {}",
+                                unknown_to_slurm.size(), some_names(unknown_to_slurm));
+        if (!without_fabric.empty())
+            nodes = fmt::format(
+                "{} nodes are not in the fabric snapshot, training jobs with one of them have "
+                "their ranks in Slurm's order: {}",
+                without_fabric.size(), some_names(without_fabric));
+    }
+    log_state("hosts without node", hosts);
+    log_state("nodes without host", nodes);
 }
 
 const fabric_cache::view* fabric_cache::get(const ctld_tables& ctld) {

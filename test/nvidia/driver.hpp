@@ -16,7 +16,8 @@ namespace banyan::testing {
 class driver {
   public:
     /// Loaded from the mock's file, started, and GPU `gpu` in use by this thread.
-    explicit driver(const char* file, int gpu = 0) : library_(::dlopen(file, RTLD_NOW | RTLD_LOCAL)) {
+    explicit driver(const std::string& file, int gpu = 0)
+        : library_(::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) {
         if (!library_) throw std::runtime_error(::dlerror());
         call("cuInit", 0u);
         use(gpu);

@@ -101,7 +101,7 @@ void fabric_input::add_option_to(CLI::App& sub) {
 }
 
 void fabric_input::add_side_files(CLI::App& sub) {
-    sub.add_option("--names", names_, "node-name map: lines of GUID and quoted name");
+    sub.add_option("--names", names_, "lines of a host and its node in Slurm, or of\nGUID and quoted name");
     sub.add_option("--site", site_,
                    "site file: management and storage hosts, racks, NVLink domains, WAN links");
     sub.add_option("--health", health_,

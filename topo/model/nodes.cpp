@@ -57,8 +57,9 @@ void find_peers(state& s, node_index& known) {
 
 void take(state& s, std::uint32_t index) {
     const auto& n = s.nodes[index];
-    const auto mapped = s.options.names.empty() ? s.options.names.end() : s.options.names.find(n.id);
-    const std::string name(mapped == s.options.names.end() ? n.name : std::string_view(mapped->second));
+    const auto& given = s.options.names.descriptions;
+    const auto mapped = given.empty() ? given.end() : given.find(n.id);
+    const std::string name(mapped == given.end() ? n.name : std::string_view(mapped->second));
     auto& place = s.place[index];
     place.kind = n.kind;
     if (n.kind == node_kind::router) {
@@ -85,6 +86,19 @@ void take(state& s, std::uint32_t index) {
     }
 }
 
+/// Hosts go by the names of their nodes in slurm.conf. Which of two words is the host's is what more of the
+/// fabric's hosts agree on.
+void take_node_names(state& s) {
+    boost::unordered_flat_map<std::string_view, std::string_view> first, second;
+    for (const auto& [a, b] : s.options.names.nodes) first.emplace(a, b), second.emplace(b, a);
+    std::size_t by_first = 0, by_second = 0;
+    for (const auto& n : s.hca_names)
+        by_first += first.contains(n.host), by_second += second.contains(n.host);
+    const auto& node_of = by_second > by_first ? second : first;
+    for (auto& n : s.hca_names)
+        if (const auto at = node_of.find(n.host); at != node_of.end()) n.host = at->second;
+}
+
 }  // namespace
 
 void take_nodes(state& s) {
@@ -104,6 +118,7 @@ void take_nodes(state& s) {
     descriptions.reserve(s.out.hcas.size());
     for (const auto& h : s.out.hcas) descriptions.push_back(h.name);
     s.hca_names = read_hca_names(descriptions);
+    take_node_names(s);
     for (std::size_t i = 0; i < s.out.hcas.size(); ++i) s.out.hcas[i].device = s.hca_names[i].device_name;
 }
 

@@ -8,13 +8,28 @@
 #include "topo/readers/records.hpp"
 
 namespace banyan::topo {
+namespace {
 
-result<std::map<guid, std::string>> read_name_map(std::string_view text) {
-    std::map<guid, std::string> out;
+/// Two plain words.
+std::optional<std::pair<std::string, std::string>> host_and_node(std::string_view line) {
+    if (line.starts_with("0x") || line.find('"') != line.npos) return std::nullopt;
+    const auto blank = line.find_first_of(" \t");
+    if (blank == line.npos) return std::nullopt;
+    std::pair out{std::string(line.substr(0, blank)), std::string(trim(line.substr(blank)))};
+    if (out.second.find_first_of(" \t") != out.second.npos) return std::nullopt;
+    disarm(out.first), disarm(out.second);
+    return out;
+}
+
+}  // namespace
+
+result<name_map> read_name_map(std::string_view text) {
+    name_map out;
     std::optional<error> first;
     for_each_line(text, [&](std::uint32_t number, std::string_view line) {
         line = trim(line.substr(0, line.find('#')));
         if (line.empty() || first) return;
+        if (const auto pair = host_and_node(line)) return void(out.nodes.push_back(*pair));
         cursor c(line);
         c.skip("0x");
         const auto id = c.number<guid>(16);
@@ -23,11 +38,12 @@ result<std::map<guid, std::string>> read_name_map(std::string_view text) {
         if (!id || quoted.size() < 3 || quoted.front() != '"' || quoted.back() != '"') {
             first = error{
                 errc::invalid_input,
-                fmt::format("line {}: \"{}\" is no GUID with a quoted name", number, line.substr(0, 60)),
-                "write lines of the form: 0x0002c90300002f78 \"gpu0001 mlx5_0\""};
+                fmt::format("line {}: \"{}\" is neither a GUID with a quoted name nor a host with its node",
+                            number, line.substr(0, 60)),
+                "write lines such as: 0x0002c90300002f78 \"gpu0001 mlx5_0\", or: rack1-07 gpu0001"};
             return;
         }
-        auto& name = out[*id];
+        auto& name = out.descriptions[*id];
         name = quoted.substr(1, quoted.size() - 2);
         disarm(name);
     });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <banyan/topo/reader.hpp>
 #include <catch2/catch.hpp>
+#include <fmt/format.h>
 
 #include "fixtures.hpp"
 
@@ -164,14 +165,34 @@ TEST_CASE("chassis headings of -g are no broken lines", "[topo]") {
 TEST_CASE("a node-name map", "[topo]") {
     const auto names =
         read_name_map("# ours\n0xa088 \"n07 mlx5_3\"  # moved\n\n0x00000000fc6a \"leaf \"B\"\"\n").value();
-    CHECK(names.at(0xa088) == "n07 mlx5_3");
-    CHECK(names.at(0xfc6a) == "leaf \"B\"");
+    CHECK(names.descriptions.at(0xa088) == "n07 mlx5_3");
+    CHECK(names.descriptions.at(0xfc6a) == "leaf \"B\"");
     CHECK(read_name_map("0xa088 n07\n").error().what.find("line 1") != std::string::npos);
     build_options options;
     options.names = names;
     const auto f = build_fabric(read_ibnetdiscover(one_link).value(), options);
     CHECK(find_host(f, "n07") != none);
     CHECK(f.switches[0].name == "leaf \"B\"");
+}
+
+TEST_CASE("hosts go by the names of their nodes, whichever word of a line is the host's", "[topo]") {
+    const auto dump = read_ibnetdiscover(fixture("ibnetdiscover.txt")).value();
+    const auto host_first = GENERATE(true, false);
+    std::string text = "# pods\nNAME NODE\n";
+    for (int i = 1; i <= 12; ++i)
+        text += host_first ? fmt::format("gpu{:04} pod-{}\n", i, 20 - i)
+                           : fmt::format("pod-{}\tgpu{:04}\n", 20 - i, i);
+    build_options options;
+    options.names = read_name_map(text).value();
+    const auto f = build_fabric(dump, options);
+    CHECK(f.hosts.size() == 16);
+    CHECK(f.defects.empty());
+    CHECK(find_host(f, "pod-19") != none);
+    CHECK(find_host(f, "gpu0001") == none);
+    CHECK(find_host(f, "gpu0013") != none);  // the file does not say
+    CHECK(f.hosts[find_host(f, "pod-19")].hcas.size() == 8);
+    CHECK_FALSE(read_name_map("gpu0001 pod-1 extra\n"));
+    CHECK_FALSE(read_name_map("gpu0001\n"));
 }
 
 TEST_CASE("a dump that was cut in the middle is refused", "[topo]") {

@@ -85,16 +85,24 @@ inline result<dump> read_ibnetdiscover(std::string text) { return read_dump(std:
 /// The first line of ibdiagnet2.db_csv's sections; then read_health() has something to read in it too.
 bool is_db_csv(std::string_view text);
 
+/// What nodes of the fabric are called elsewhere.
+struct name_map {
+    std::map<guid, std::string> descriptions;  ///< they win over those in the dump
+    /// A host as the fabric has it and its node in slurm.conf; either may come first, the same in all.
+    std::vector<std::pair<std::string, std::string>> nodes;
+};
+
 /// What a dump cannot tell. All of it is optional.
 struct build_options {
-    std::int64_t created_unix_s = 0;    ///< recorded in the fabric
-    std::map<guid, std::string> names;  ///< node names by GUID; they win over the descriptions
+    std::int64_t created_unix_s = 0;  ///< recorded in the fabric
+    name_map names;
     site_description site;
     const fabric* previous = nullptr;  ///< whose leaf groups keep their ids
 };
 
-/// A node-name map as the InfiniBand tools take it: lines of GUID and quoted name, # comments.
-result<std::map<guid, std::string>> read_name_map(std::string_view text);
+/// Lines of GUID and quoted name, as in the node-name map of the InfiniBand tools, or of two plain words: a
+/// host and its node. # comments.
+result<name_map> read_name_map(std::string_view text);
 
 /// What two files tell: a node-name map, and a site file (site.hpp). An empty path is none.
 result<build_options> read_side_files(const std::string& names, const std::string& site);
