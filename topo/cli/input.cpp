@@ -5,6 +5,7 @@
 
 #include <banyan/topo/avoid.hpp>
 #include <banyan/topo/health.hpp>
+#include <banyan/topo/last_places.hpp>
 #include <banyan/topo/reader.hpp>
 #include <banyan/topo/shape.hpp>
 #include <banyan/topo/snapshot.hpp>
@@ -16,6 +17,7 @@
 #include "common/json_fields.hpp"
 #include "common/text.hpp"
 #include "topo/cli/cli.hpp"
+#include "topo/cli/switched_off.hpp"
 #include "topo/counted.hpp"
 #include "train/plan_seal.hpp"
 
@@ -50,6 +52,21 @@ struct beside {
     }
 };
 
+/// Hosts that Slurm has switched off stay where the last snapshot has them.
+void keep_switched_off(dump& d, const fabric& last) {
+    auto gone = hosts_gone(d, last);
+    if (gone.empty()) return;
+    const auto off = switched_off();
+    if (!off)
+        return fmt::print(stderr,
+                          "banyan-topo: {} not on the fabric any more; whether Slurm has switched them off "
+                          "is not known: {}\n",
+                          counted(gone.size(), "host is", "hosts are"), off.error().text());
+    std::erase_if(gone,
+                  [&](const auto& name) { return !std::binary_search(off->begin(), off->end(), name); });
+    if (!gone.empty()) d = with_last_places(d, last, gone);
+}
+
 /// `inside` gets what a dump tells of its nodes' health itself.
 result<fabric> load(const std::string& path, const beside& files, health* inside) {
     BANYAN_TRY(auto text, read_file(path == "-" ? "/dev/stdin" : path, max_dump_bytes));
@@ -61,8 +78,9 @@ result<fabric> load(const std::string& path, const beside& files, health* inside
         if (!loaded) return in_file(path)(loaded.error());
         return loaded;
     }
-    const auto dump = read_dump(std::move(text));
+    auto dump = read_dump(std::move(text));
     if (!dump) return in_file(path)(dump.error());
+    if (files.previous) keep_switched_off(*dump, *files.previous);
     if (inside && is_db_csv(*dump->text)) {
         const auto read = read_health(*dump->text, *inside);
         if (!read) return in_file(path)(read.error());

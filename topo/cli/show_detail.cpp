@@ -139,7 +139,7 @@ void show_json(const fabric& f) {
                                   {"evidence", d.evidence},
                                   {"confidence", d.confidence}});
     for (const auto& w : f.wan)
-        out["wan"].push_back({{"islands", {w.a, w.b}}, {"gbps", w.gbps}, {"rtt_ms", w.rtt_ms}});
+        out["wan"].push_back({{"islands", {w.a, w.b}}, {"gbps", w.gbps}});
     print(out);
 }
 

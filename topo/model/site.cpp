@@ -36,7 +36,7 @@ void take_site(state& s) {
                 s.out.hosts[h].nvlink_domain = d.name;
     for (const auto& w : site.wan) {
         const auto a = island_of(s, w.a), b = island_of(s, w.b);
-        if (a != none && b != none) s.out.wan.push_back({a, b, w.gbps, w.rtt_ms});
+        if (a != none && b != none) s.out.wan.push_back({a, b, w.gbps});
     }
 }
 

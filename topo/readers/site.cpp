@@ -167,7 +167,6 @@ result<site_description> read_site(std::string_view text, const std::string& nam
             (w.a.empty() ? w.a : w.b) = hosts ? std::move(*hosts) : std::vector<std::string>{};
         }
         w.gbps = t.template get<double>("gbps", 0);
-        w.rtt_ms = t.template get<double>("rtt_ms", 0);
         if ((w.a.empty() || w.b.empty()) && !wrong_wan)
             wrong_wan = error{errc::invalid_input,
                               fmt::format("{}: [[wan]] needs sites = [\"HOSTS\", \"HOSTS\"]", name),

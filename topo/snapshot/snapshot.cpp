@@ -97,7 +97,6 @@ void fields(Io& io, wan_link& w) {
     io.number(w.a);
     io.number(w.b);
     io.number(w.gbps);
-    io.number(w.rtt_ms);
 }
 template <class Io>
 void fields(Io& io, defect& d) {

@@ -301,10 +301,10 @@ TEST_CASE("lines of what goes on for days count, and ask for a new look", "[faul
 TEST_CASE("every reason has a page, and is one that a rule can name", "[fault]") {
     for (const auto reason : reason_words()) {
         CAPTURE(reason);
-        CHECK(std::filesystem::exists(banyan::testing::source("docs/runbook/" + reason + ".md")));
+        CHECK(std::filesystem::exists(banyan::testing::source(fmt::format("docs/runbook/{}.md", reason))));
     }
     std::size_t pages = 0;
-    for (const auto& page : std::filesystem::directory_iterator(banyan::testing::source("docs/runbook"))
+    for (const auto& page : std::filesystem::directory_iterator(banyan::testing::source("docs/runbook")))
         pages += page.path().filename() != "README.md" && page.path().filename() != "sweep.md";
     CHECK(pages == reason_words().size());
     for (std::size_t n = 0; n < part_words().size(); ++n)

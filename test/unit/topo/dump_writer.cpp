@@ -22,6 +22,8 @@ void dump_writer::link(guid a, unsigned a_port, guid b, unsigned b_port, const s
     nodes_.at(b).ports[b_port] = {a, a_port, rate};
 }
 
+void dump_writer::remove(guid n) { nodes_.erase(n); }
+
 void dump_writer::forget(guid n, unsigned port) { nodes_.at(n).ports.erase(port); }
 
 namespace {

@@ -21,6 +21,8 @@ class dump_writer {
     void link(guid a, unsigned a_port, guid b, unsigned b_port, const std::string& rate = "4xNDR");
     /// Drops what leads from this port, on this side only.
     void forget(guid node, unsigned port);
+    /// Drops its record.
+    void remove(guid node);
 
     std::string text() const;
     fabric model(const build_options& options = {}) const;

@@ -133,7 +133,6 @@ struct subnet_manager {
 struct wan_link {
     std::uint32_t a = 0, b = 0;  ///< islands
     double gbps = 0;
-    double rtt_ms = 0;
 };
 
 struct defect {

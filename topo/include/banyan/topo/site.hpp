@@ -20,7 +20,6 @@
 //     [[wan]]
 //     sites = ["gpu[0001-0512]", "gpu[0513-1024]"]
 //     gbps = 800
-//     rtt_ms = 2.5
 #pragma once
 
 #include <optional>
@@ -41,7 +40,6 @@ struct named_hosts {
 struct wan_description {
     std::vector<std::string> a, b;  ///< hosts of either site
     double gbps = 0;
-    double rtt_ms = 0;
 };
 
 struct site_description {
