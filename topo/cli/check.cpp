@@ -195,6 +195,9 @@ result<int> run(const check_options& o) {
         print_json(f);
     else
         print_text(f, accepted, o.all);
+    if (const auto untold = words_of(f.untold); !untold.empty())
+        fmt::print(o.json ? stderr : stdout, "not looked at, since the source does not tell: {}\n",
+                   fmt::join(untold, ", "));
     // What was looked for among hosts was not found because there are none.
     if (!golden) BANYAN_CHECK(o.input.need_hosts(f));
     return faults(f) == 0 ? fine : found_something;

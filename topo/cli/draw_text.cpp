@@ -129,8 +129,8 @@ class picture {
             width = std::max(
                 width, draw::columns(name(h)) + (at == marks_.end() ? 0 : at->second->label.size() + 1));
         }
-        const auto title = fmt::format("- {}: {} x {}{} ", g.id, counted(g.hosts.size(), "host"),
-                                       counted(g.leaves.size(), "rail"),
+        const auto title = fmt::format("- {}: {}{}{} ", g.id, counted(g.hosts.size(), "host"),
+                                       f_.untold.rails ? "" : " x " + counted(g.leaves.size(), "rail"),
                                        marks_.empty() ? "" : fmt::format(", {} of the job", used));
         add("+{:-<{}}+\n", title, columns - 2);
         const auto per_row = std::max<std::size_t>(1, (columns - 4) / (width + 2));

@@ -32,7 +32,7 @@ result<int> run(const action& chosen) {
 
 int main(int argc, char** argv) {
     using namespace banyan::topo::cli;
-    CLI::App app("Reads an InfiniBand fabric as the tools print it, shows it, and places jobs on it.");
+    CLI::App app("Reads a fabric as the tools print it, shows it, and places jobs on it.");
     banyan::usual_words(app, "banyan-topo");
     app.require_subcommand(1);
     action chosen;
@@ -48,8 +48,8 @@ int main(int argc, char** argv) {
     add_nccl(app, chosen);
     add_gen(app, chosen);
     app.footer(
-        "A FABRIC is the output of ibnetdiscover, iblinkinfo or ibdiagnet (.db_csv, .lst), or a\n"
-        "snapshot of it; - is standard input.\n"
+        "A FABRIC is the output of ibnetdiscover, iblinkinfo or ibdiagnet (.db_csv, .lst), Slurm's\n"
+        "topology.conf or topology.yaml, or a snapshot of one; - is standard input.\n"
         "Exit codes: 0 fine, 1 defects or differences, 2 unusable input.");
     try {
         app.parse(argc, argv);

@@ -35,8 +35,9 @@ void print_groups(const fabric& f) {
         std::vector<std::string> leaves, nodes;
         for (const auto l : g.leaves) leaves.push_back(short_switch_name(names.of(f, l)));
         for (const auto h : g.hosts) nodes.push_back(f.hosts[h].name);
-        fmt::print("{:<7} {:>5} {:>5}  {:<28} {}\n", g.id, g.hosts.size(), g.leaves.size(),
-                   cut(compress_hostlist(leaves), 28), cut(compress_hostlist(nodes), 44));
+        fmt::print("{:<7} {:>5} {:>5}  {:<28} {}\n", g.id, g.hosts.size(),
+                   f.untold.rails ? "-" : std::to_string(g.leaves.size()), cut(compress_hostlist(leaves), 28),
+                   cut(compress_hostlist(nodes), 44));
     }
     if (f.leaf_groups.size() > shown_groups)
         fmt::print("... and {} more groups; --json has them all\n", f.leaf_groups.size() - shown_groups);
@@ -145,13 +146,17 @@ void print_defects(const fabric& f) {
 std::string hex(guid id) { return fmt::format("0x{:016x}", id); }
 
 void show_text(const fabric& f) {
-    fmt::print("{}, {}, {} ({}, {}, {}), {}, {}\n\n", counted(f.hosts.size(), "host"),
-               counted(f.hcas.size(), "HCA"), counted(f.switches.size(), "switch", "switches"),
-               counted(at_level(f, 0), "leaf", "leaves"), counted(at_level(f, 1), "spine"),
-               counted(at_level(f, 2), "core"), counted(f.links.size(), "link"), counted(levels(f), "level"));
+    const auto& untold = f.untold;
+    fmt::print("{}, {}{} ({}, {}, {}), {}{}\n\n", counted(f.hosts.size(), "host"),
+               untold.rails ? "" : counted(f.hcas.size(), "HCA") + ", ",
+               counted(f.switches.size(), "switch", "switches"), counted(at_level(f, 0), "leaf", "leaves"),
+               counted(at_level(f, 1), "spine"), counted(at_level(f, 2), "core"),
+               untold.cables ? "" : counted(f.links.size(), "link") + ", ", counted(levels(f), "level"));
     print_managers(f);
     print_groups(f);
-    print_capacity(f);
+    if (!untold.rates) print_capacity(f);
+    if (untold != untold_facts{})
+        fmt::print("\nnot known, since the source does not tell: {}\n", fmt::join(words_of(untold), ", "));
     print_confidence(f);
     print_left_out(f);
     print_defects(f);

@@ -66,7 +66,7 @@ void print(const json& j) { fmt::print("{}\n", j.dump(1, ' ', true, json::error_
 
 void print_group(const fabric& f, const leaf_group& g) {
     fmt::print("{}: {}, {}, spine group {}\n\n", g.id, counted(g.hosts.size(), "host"),
-               counted(g.leaves.size(), "rail"), g.spine_group);
+               f.untold.rails ? "rails not known" : counted(g.leaves.size(), "rail"), g.spine_group);
     fmt::print("{:<5} {:<36} {:<18} {:>5} {:>16}\n", "rail", "leaf", "GUID", "HCAs", "oversubscription");
     const auto loads = leaf_loads(f);
     const switch_names names(f);
@@ -76,14 +76,16 @@ void print_group(const fabric& f, const leaf_group& g) {
         for (const auto& c : f.hcas) hcas += c.leaf == leaf && c.host != none;
         const auto load =
             std::find_if(loads.begin(), loads.end(), [&](const auto& l) { return l.leaf == leaf; });
-        fmt::print("{:<5} {:<36.36} {:<18} {:>5} {:>16}\n", rail_at(g, rail), names.of(f, leaf),
-                   hex(f.switches[leaf].id), hcas,
+        fmt::print("{:<5} {:<36.36} {:<18} {:>5} {:>16}\n",
+                   f.untold.rails ? "-" : std::to_string(rail_at(g, rail)), names.of(f, leaf),
+                   f.untold.guids ? "-" : hex(f.switches[leaf].id),
+                   f.untold.rails ? "-" : std::to_string(hcas),
                    load == loads.end() || load->up_gbps == 0 ? "-" : fmt::format("{:.4g}:1", load->ratio()));
     }
     fmt::print("\n{:<24} {:>5} {:>11}\n", "host", "HCAs", "confidence");
     for (const auto h : g.hosts)
-        fmt::print("{:<24.24} {:>5} {:>11.2f}\n", f.hosts[h].name, f.hosts[h].hcas.size(),
-                   f.hosts[h].confidence);
+        fmt::print("{:<24.24} {:>5} {:>11.2f}\n", f.hosts[h].name,
+                   f.untold.rails ? "-" : std::to_string(f.hosts[h].hcas.size()), f.hosts[h].confidence);
 }
 
 void print_node(const fabric& f, const host& h) {
@@ -97,10 +99,13 @@ void print_node(const fabric& f, const host& h) {
     for (const auto i : h.hcas) {
         const auto& c = f.hcas[i];
         const bool linked = c.leaf != none;  // without, it is on no rail
+        const auto known = [](bool is, auto value) { return is ? fmt::format("{}", value) : "-"; };
         fmt::print("{:<5} {:<22.22} {:<18} {:>6} {:<24.24} {:>5} {:>7} {:>5.2f}\n",
-                   linked ? fmt::format("{}", c.rail) : "-", c.name, hex(c.id), c.lid,
+                   known(linked && !f.untold.rails, c.rail), f.untold.rails ? "-" : c.name,
+                   f.untold.guids ? "-" : hex(c.id), known(c.lid != 0, c.lid),
                    linked ? short_switch_name(names.of(f, c.leaf)) : "no link",
-                   linked ? fmt::format("{}", c.leaf_port) : "-", gbps(c.rate) * c.planes, c.confidence);
+                   known(linked && !f.untold.cables, c.leaf_port),
+                   known(!f.untold.rates, gbps(c.rate) * c.planes), c.confidence);
     }
 }
 
@@ -138,6 +143,7 @@ void show_json(const fabric& f) {
                                   {"objects", d.objects},
                                   {"evidence", d.evidence},
                                   {"confidence", d.confidence}});
+    out["untold"] = words_of(f.untold);
     for (const auto& w : f.wan)
         out["wan"].push_back({{"islands", {w.a, w.b}}, {"gbps", w.gbps}});
     print(out);

@@ -108,12 +108,12 @@ int write_legend(context& c, int y) {
         l.add("a line is " + usual + " unless it says otherwise", line("#8793a0", 1.4));
     l.add("slow, narrow, misplaced, or up and bad", line(health_color(health::degraded), 2.4));
     l.add("missing or broken", line(health_color(health::broken), 2.4, " stroke-dasharray=\"4 4\""));
-    if (c.at.shown == detail::cards)
+    if (c.at.shown != detail::cards)
+        l.add("a cell is a host", square(c.j ? "#dde3e8" : "#a9c1d3", "none"));
+    else if (!c.f.untold.rails)
         l.add("one dot for each rail",
               "<rect x=\"2\" y=\"-3\" width=\"6\" height=\"6\" rx=\"1\" fill=\"#5b97bd\"/>"
               "<rect x=\"11\" y=\"-3\" width=\"6\" height=\"6\" rx=\"1\" class=\"gap\"/>");
-    else
-        l.add("a cell is a host", square(c.j ? "#dde3e8" : "#a9c1d3", "none"));
     if (c.j) {
         l.next_row();
         write_job_legend(c, l);

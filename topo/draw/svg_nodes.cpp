@@ -103,7 +103,7 @@ void write_card(context& c, const placed& p) {
         put(c, "{}/>\n", rect({p.at.x + 4, p.at.y + 4, p.at.w - 8, 28}, 3, "", "fill:#fff"));
     write_text(c, p.at.x + 8, p.at.y + 16, "m n", c.f.hosts[p.index].name,
                static_cast<std::size_t>(p.at.w - 12) * 10 / 67);
-    write_rails(c, p.at, p.index);
+    if (!c.f.untold.rails) write_rails(c, p.at, p.index);
     if (!mark) return;
     if (mark->spare) put(c, "{}/>\n", rect({p.at.x + 4, p.at.y + 34, 42, 13}, 3, "", "fill:#fff"));
     write_text(c, p.at.x + 8, p.at.y + 44, "g x", mark->label, static_cast<std::size_t>(p.at.w - 12) / 6);
@@ -153,7 +153,7 @@ void write_group(context& c, const group_layout& g) {
         escape_markup(fmt::format("{}: {}, {}", group.id, counted(group.hosts.size(), "host"),
                                   counted(group.leaves.size(), "leaf", "leaves"))));
     for (std::size_t i = 0; i < g.leaves.size(); ++i)
-        write_switch(c, g.leaves[i], fmt::format("r{}", rail_at(group, i)));
+        write_switch(c, g.leaves[i], c.f.untold.rails ? "" : fmt::format("r{}", rail_at(group, i)));
     const int top = g.leaves.empty() ? g.at.y : g.leaves.front().at.bottom();
     const int x = (g.leaves.empty() ? g.at.x + 8 : g.leaves.front().at.x) + (tiles ? 0 : 1);
     const int y = top + (tiles ? 14 : 18);
@@ -163,7 +163,8 @@ void write_group(context& c, const group_layout& g) {
         write_text(c, g.leaves.empty() ? g.at.right() - 8 : g.leaves.back().at.right(), y, "m x end q",
                    c.f.hosts[group.hosts.front()].name, static_cast<std::size_t>(g.at.w - 54) * 10 / 56);
     if (cards) {
-        const auto about = counted(group.hosts.size(), "host") + " · " + counted(group.leaves.size(), "rail");
+        const auto about = counted(group.hosts.size(), "host") +
+                           (c.f.untold.rails ? std::string() : " · " + counted(group.leaves.size(), "rail"));
         if (g.at.w > 240) write_text(c, x + 34, y, "s", about, 40);
         for (const auto& h : g.hosts) write_card(c, h);
         return;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/result.hpp"
+#include "topo/readers/slurm_conf.hpp"
 
 namespace banyan::topo {
 
@@ -22,10 +23,6 @@ struct slurm_nodes {
 
 constexpr std::size_t max_slurm_nodes = 65'536;
 constexpr std::size_t max_slurm_conf_bytes = std::size_t{64} << 20;
-
-/// A host list as Slurm takes it, also with several brackets in a name: "r[1-2]n[01-16],login1". Within the
-/// limits of expand_hostlist (common/text.hpp).
-result<std::vector<std::string>> expand_slurm_hostlist(std::string_view text);
 
 /// Of --nodes. An error where the list is empty or cannot be read.
 result<slurm_nodes> nodes_of_hostlist(std::string_view hostlist);

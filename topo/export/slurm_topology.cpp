@@ -145,6 +145,7 @@ class topology_builder {
         std::vector<std::string> names;
         for (const auto leaf : group.leaves)
             if (leaf < f_.switches.size()) names.push_back(short_switch_name(f_.switches[leaf].name));
+        if (f_.untold.rails) return comment_text(sorted_hostlist(names));
         return fmt::format("{} rail{}: {}", names.size(), names.size() == 1 ? "" : "s",
                            comment_text(sorted_hostlist(names)));
     }

@@ -97,7 +97,7 @@ void take_hca_end(fabric& f, std::vector<std::uint16_t>& first_port, const port_
 
 void find_boxes(state& s) {
     auto& f = s.out;
-    join_planes(f);
+    if (!f.untold.cables) join_planes(f);
     std::vector<std::uint16_t> first_port(f.hcas.size());
     for (const auto& l : f.links) {
         if (l.a.kind == node_kind::hca && l.b.kind == node_kind::switch_node)

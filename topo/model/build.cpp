@@ -32,11 +32,28 @@ std::string name_pattern(std::string_view name) {
     return out;
 }
 
+namespace {
+
+/// Looks for nothing that the source does not tell: what is not told is not missing.
+void find_defects(state& s) {
+    const auto& untold = s.source.untold;
+    if (untold.cables) return;
+    find_host_defects(s);
+    if (!untold.uplinks) {
+        find_switch_defects(s);
+        find_idle_leaves(s);
+    }
+    if (!untold.rates) find_slow_links(s);
+    find_duplicate_lids(s);
+}
+
+}  // namespace
 }  // namespace build
 
 fabric build_fabric(const dump& d, const build_options& options) {
     fabric out;
     out.source_crc = d.crc;
+    out.untold = d.untold;
     out.created_unix_s = options.created_unix_s;
     build::state s{d, options, out, {}, 0, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
     build::take_nodes(s);
@@ -48,11 +65,7 @@ fabric build_fabric(const dump& d, const build_options& options) {
     build::take_site(s);
     out.tier_cost = tier_costs(out);
     mark_slow_hosts(out);
-    build::find_host_defects(s);
-    build::find_switch_defects(s);
-    build::find_idle_leaves(s);
-    build::find_slow_links(s);
-    build::find_duplicate_lids(s);
+    build::find_defects(s);
     for (const auto& c : d.complaints)
         s.report("unreadable", {fmt::format("line {} column {}", c.line, c.column)}, c.what, 1.0);
     build::tell_once(s);

@@ -7,6 +7,16 @@
 
 namespace banyan::topo {
 
+std::vector<std::string> words_of(const untold_facts& u) {
+    std::vector<std::string> out;
+    if (u.cables) out.emplace_back("cables and ports");
+    if (u.rails) out.emplace_back("rails");
+    if (u.rates) out.emplace_back("rates of links");
+    if (u.guids) out.emplace_back("GUIDs");
+    if (u.uplinks) out.emplace_back("whether all links between switches are listed");
+    return out;
+}
+
 std::uint32_t find_host(const fabric& f, const std::string& name) {
     const auto at =
         std::lower_bound(f.hosts.begin(), f.hosts.end(), name,

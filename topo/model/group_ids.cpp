@@ -29,7 +29,8 @@ std::vector<guid> switches_of(const fabric& f, const leaf_group& g) {
     return out;
 }
 
-/// The groups in the order of their smallest switch; those without one last.
+/// The groups in the order of their smallest switch; those without one last. Where GUIDs are made up, in that
+/// of their first hosts, which they have.
 std::vector<std::uint32_t> by_switch(const fabric& f) {
     const auto first = [&](std::uint32_t g) {
         const auto& leaves = f.leaf_groups[g].leaves;
@@ -37,6 +38,7 @@ std::vector<std::uint32_t> by_switch(const fabric& f) {
     };
     std::vector<std::uint32_t> out(f.leaf_groups.size());
     std::iota(out.begin(), out.end(), 0u);
+    if (f.untold.guids) return out;
     std::stable_sort(out.begin(), out.end(), [&](auto a, auto b) { return first(a) < first(b); });
     return out;
 }

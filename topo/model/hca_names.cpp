@@ -61,9 +61,9 @@ class device_kinds {
   public:
     void add(const parts& p) {
         if (!may_be(p)) return;
-        auto& kind = kinds_[build::name_pattern(p.device)];
-        ++kind.count;
-        kind.pairs.emplace(p.host, p.device);
+        auto& seen = kinds_[build::name_pattern(p.device)];
+        ++seen.count;
+        seen.pairs.emplace(p.host, p.device);
     }
     bool has(const parts& p) const {
         if (!may_be(p)) return false;
@@ -160,6 +160,18 @@ std::vector<hca_name> read_hca_names(const std::vector<std::string_view>& descri
     std::vector<hca_name> out;
     out.reserve(trimmed.size());
     for (const auto text : trimmed) out.push_back(reader.read(text));
+    return out;
+}
+
+std::vector<hca_name> split_hca_names(const std::vector<std::string_view>& names) {
+    std::vector<hca_name> out(names.size());
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        const auto blank = std::min(names[i].find(' '), names[i].size());
+        out[i].host = names[i].substr(0, blank);
+        out[i].device_name = trim(names[i].substr(blank));
+        if (const auto device = read_device_name(out[i].device_name))
+            out[i].naming = device->naming, out[i].device = device->number;
+    }
     return out;
 }
 

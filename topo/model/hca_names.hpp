@@ -30,4 +30,7 @@ struct hca_name {
 /// with a sign: what most descriptions have says how all are read. The views are into `descriptions`.
 std::vector<hca_name> read_hca_names(const std::vector<std::string_view>& descriptions);
 
+/// The same of names that a reader made: the host is all before the first blank, and any device behind it.
+std::vector<hca_name> split_hca_names(const std::vector<std::string_view>& names);
+
 }  // namespace banyan::topo

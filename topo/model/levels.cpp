@@ -19,6 +19,13 @@ class leveller {
         s.off_confidence.assign(f_.switches.size(), 0);
     }
 
+    /// Of a tree: what has hosts is a leaf, and there is nothing to doubt.
+    void follow_tree() {
+        for (std::uint32_t i = 0; i < f_.switches.size(); ++i)
+            if (g_.used[i]) f_.switches[i].level = 0;
+        reach_the_rest();
+    }
+
     void find() {
         const auto leaf = leaves_by_hosts(f_, g_, s_.hca_names);
         std::vector<std::uint32_t> at_level;
@@ -140,7 +147,10 @@ class leveller {
 
 void find_levels(state& s) {
     const switch_graph g(s.out, s.hca_names);
-    leveller(s, g).find();
+    if (s.source.untold.cables)
+        leveller(s, g).follow_tree();
+    else
+        leveller(s, g).find();
 }
 
 }  // namespace banyan::topo::build

@@ -76,17 +76,19 @@ bool take_link(state& s, const port_index& index, std::uint32_t n, std::uint32_t
     const auto& self = s.nodes[n];
     if (s.nodes[peer].kind == node_kind::router && s.place[n].index != none) tell_router(s, n, p);
     if (s.place[n].index == none || s.place[peer].index == none) return false;
-    const bool other_lists = index.lists(peer, p.peer_port, self.id, p.port);
+    // A tree has each link once, from below.
+    const bool both_list = !s.source.untold.cables;
+    const bool other_lists = both_list && index.lists(peer, p.peer_port, self.id, p.port);
     const bool first = std::tuple(self.id, p.port) < std::tuple(p.peer, p.peer_port);
     if (other_lists && !first) return false;  // taken from the other end
     const port_ref here{s.place[n].kind, s.place[n].index, p.port};
     const port_ref there{s.place[peer].kind, s.place[peer].index, p.peer_port};
     s.out.links.push_back(first ? link{here, there, p.rate} : link{there, here, p.rate});
-    if (!other_lists && peer < s.with_record && !s.counts_only("one-way-link"))
+    if (!other_lists && both_list && peer < s.with_record && !s.counts_only("one-way-link"))
         s.report("one-way-link", {end_name(s, here), end_name(s, there)},
                  fmt::format("only {} lists the link", end_name(s, here)), 1.0,
                  {port_id(s.out, here), port_id(s.out, there)});
-    return !other_lists;
+    return both_list && !other_lists;
 }
 
 /// A port has one cable. Where two links claim it, one end's record is old or wrong, and nobody can say

@@ -117,7 +117,7 @@ void take_nodes(state& s) {
     std::vector<std::string_view> descriptions;
     descriptions.reserve(s.out.hcas.size());
     for (const auto& h : s.out.hcas) descriptions.push_back(h.name);
-    s.hca_names = read_hca_names(descriptions);
+    s.hca_names = s.source.plain_names ? split_hca_names(descriptions) : read_hca_names(descriptions);
     take_node_names(s);
     for (std::size_t i = 0; i < s.out.hcas.size(); ++i) s.out.hcas[i].device = s.hca_names[i].device_name;
 }

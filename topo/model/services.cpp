@@ -87,6 +87,8 @@ class service_hosts {
         if (contains(site_.management_hosts, name))
             return {"ufm", "the site file names it a management host"};
         if (contains(site_.storage_hosts, name)) return {"storage", "the site file names it a storage host"};
+        // Slurm's own files: it runs jobs on all of them.
+        if (s_.source.untold.cables) return {};
         if (is_storage_name(name)) return {"storage", "named as storage servers are"};
         unsigned points = 0;
         std::string why;

@@ -22,6 +22,21 @@ std::uint32_t island_of(const state& s, const std::vector<std::string>& hosts) {
     return none;
 }
 
+/// A host's block is the leaf that it is on.
+void take_blocks(state& s) {
+    for (auto& h : s.out.hosts)
+        if (!h.hcas.empty() && s.out.hcas[h.hcas[0]].leaf != none)
+            h.nvlink_domain = s.out.switches[s.out.hcas[h.hcas[0]].leaf].name;
+}
+
+void take_domains(state& s) {
+    if (s.source.blocks && s.options.site.blocks_are_nvlink_domains) take_blocks(s);
+    for (const auto& d : s.options.site.nvlink_domains)
+        for (const auto& name : d.hosts)
+            if (const auto h = host_or_complain(s, name, fmt::format("NVLink domain {}", d.name)); h != none)
+                s.out.hosts[h].nvlink_domain = d.name;
+}
+
 }  // namespace
 
 void take_site(state& s) {
@@ -30,10 +45,7 @@ void take_site(state& s) {
         for (const auto& name : d.hosts)
             if (const auto h = host_or_complain(s, name, fmt::format("{} {}", d.kind, d.name)); h != none)
                 s.out.hosts[h].failure_domains.push_back(fmt::format("{}={}", d.kind, d.name));
-    for (const auto& d : site.nvlink_domains)
-        for (const auto& name : d.hosts)
-            if (const auto h = host_or_complain(s, name, fmt::format("NVLink domain {}", d.name)); h != none)
-                s.out.hosts[h].nvlink_domain = d.name;
+    take_domains(s);
     for (const auto& w : site.wan) {
         const auto a = island_of(s, w.a), b = island_of(s, w.b);
         if (a != none && b != none) s.out.wan.push_back({a, b, w.gbps});

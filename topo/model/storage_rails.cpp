@@ -151,7 +151,7 @@ std::vector<std::uint32_t> parts_of(const fabric& f) {
 }  // namespace
 
 void set_storage_rails_aside(state& s, host_list& hosts) {
-    if (s.options.site.storage_devices) return;
+    if (s.options.site.storage_devices || s.source.untold.rails) return;
     std::vector<std::string> why(s.out.hcas.size());
     // By leaf: HCAs that lead to storage less those that do not.
     std::vector<int> tally(s.out.switches.size());

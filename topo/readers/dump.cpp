@@ -28,13 +28,15 @@ std::size_t missing_records(const dump& d) {
     return static_cast<std::size_t>(std::unique(peers.begin(), peers.end()) - peers.begin());
 }
 
-enum class form { records, port_list, link_info, link_list, db_csv };
+enum class form { records, port_list, link_info, link_list, db_csv, topology_conf, topology_yaml };
 
 form form_of(std::string_view text) {
     if (is_db_csv(text)) return form::db_csv;
     if (is_link_list(text)) return form::link_list;
     if (is_link_info(text)) return form::link_info;
-    return is_port_list(text) ? form::port_list : form::records;
+    if (is_port_list(text)) return form::port_list;
+    if (is_topology_yaml(text)) return form::topology_yaml;
+    return is_topology_conf(text) ? form::topology_conf : form::records;
 }
 
 /// Whether the last line is the beginning of one: then the text was cut in it.
@@ -87,6 +89,10 @@ result<void> read_form(form f, std::string_view all, dump& out) {
                 return fail(errc::invalid_input, "this is the output of ibnetdiscover --diff, not a fabric",
                             "give a whole dump; banyan-topo diff compares two of them");
             break;
+        case form::topology_conf:
+            return read_topology_conf(all, out);
+        case form::topology_yaml:
+            return read_topology_yaml(all, out);
     }
     return {};
 }
@@ -107,6 +113,8 @@ result<dump> read_dump(std::string text) {
     const auto f = form_of(all);
     BANYAN_CHECK(read_form(f, all, out));
     if (out.nodes.empty()) return not_a_dump(all, binary);
+    // No cut leaves the signs of one in a tree: there each link stands once.
+    if (out.untold.cables) return out;
     // The tools print every node that they print as a peer. A few that lack are dirt, which the model
     // reports; a fifth of them is a lost end.
     const auto missing = missing_records(out);

@@ -20,11 +20,16 @@ std::size_t read_link_info(std::string_view text, dump& out);
 std::string_view read_db_csv(std::string_view text, dump& out);
 /// ibdiagnet2.lst.
 void read_link_list(std::string_view text, dump& out);
+/// Slurm's own files.
+result<void> read_topology_conf(std::string_view text, dump& out);
+result<void> read_topology_yaml(std::string_view text, dump& out);
 
 /// Whether the text has a line that ibnetdiscover -p prints.
 bool is_port_list(std::string_view text);
 bool is_link_info(std::string_view text);
 bool is_link_list(std::string_view text);
+bool is_topology_conf(std::string_view text);
+bool is_topology_yaml(std::string_view text);
 
 /// Notes what is wrong with a line. A binary file does not fill the memory with complaints about itself.
 void complain(dump& out, std::uint32_t line, std::uint32_t column, std::string what);

@@ -17,7 +17,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "snapshots are written as the machine has them");
 constexpr std::string_view magic("BNYNFAB\0", 8);
-constexpr std::uint32_t version = 6;
+constexpr std::uint32_t version = 7;
 constexpr std::size_t head_bytes = 24;
 
 // One description of the fields serves both directions: `io` is a field_writer or a field_reader.
@@ -120,6 +120,14 @@ void fields(Io& io, subnet_manager& m) {
     io.number(m.priority);
 }
 template <class Io>
+void fields(Io& io, untold_facts& u) {
+    io.number(u.cables);
+    io.number(u.rails);
+    io.number(u.rates);
+    io.number(u.uplinks);
+    io.number(u.guids);
+}
+template <class Io>
 void fields(Io& io, fabric& f) {
     io.number(f.source_crc);
     io.number(f.created_unix_s);
@@ -133,6 +141,7 @@ void fields(Io& io, fabric& f) {
     io.list(f.wan);
     io.list(f.gone_groups);
     io.list(f.managers);
+    fields(io, f.untold);
 }
 
 class field_writer {

@@ -131,6 +131,19 @@ TEST_CASE("what is no dump gets a reason and a hint", "[topo]") {
                               8))
               .find("binary") != std::string::npos);
     CHECK(refused("hello\n").find("no node") != std::string::npos);
+    // Of other networks: named, and never taken for a fabric.
+    for (const auto& [text, name] : std::vector<std::pair<std::string, std::string>>{
+             {"{\"lldp\":{\"interface\":{}}}\n", "LLDP"},
+             {"-----\nLLDP neighbors:\n-----\nInterface:    eth2, via: LLDP\n", "LLDP"},
+             {"LocalPort    RemoteDevice    RemotePortID\n-----  -----  -----\nEthernet0  n1  eth2\n",
+              "LLDP"},
+             {"0x1;1;FI;n1 hfi1_0;0x2;16;SW;edge1\n", "Omni-Path"},
+             {"Rate NodeGUID           Port Type Name\n100g 0x1  1 FI n1 hfi1_0\n", "opareport"},
+             {"[{\"source_guid\": \"1\", \"source_port\": \"1\"}]\n", "UFM"},
+             {"NodeName=n[1-4] CPUs=8\n", "slurm.conf"}}) {
+        INFO(text);
+        CHECK(refused(text).find(name) != std::string::npos);
+    }
 }
 
 TEST_CASE("the port list of -p gives the same links", "[topo]") {

@@ -62,9 +62,9 @@ TEST_CASE("a file that is missing or no snapshot names itself", "[topo]") {
 
 TEST_CASE("a snapshot of another format is refused", "[topo]") {
     auto bytes = encode_snapshot(model_of("ibnetdiscover.txt"));
-    const std::uint32_t older = 5;
+    const std::uint32_t older = 6;
     std::memcpy(bytes.data() + 8, &older, 4);
-    CHECK(decode_snapshot(bytes).error().what.find("format 5, expected 6") != std::string::npos);
+    CHECK(decode_snapshot(bytes).error().what.find("format 6, expected 7") != std::string::npos);
 }
 
 }  // namespace test_snapshot

@@ -147,6 +147,18 @@ struct defect {
 /// What is told and is no fault: a leaf whose hosts are all off.
 inline bool is_notice(const defect& d) { return d.kind == "off"; }
 
+/// What the source of a fabric does not tell: nothing is concluded from it, neither a defect nor a figure.
+struct untold_facts {
+    bool cables = false;   ///< ports, and how many cables join two switches: a tree tells who is below whom
+    bool rails = false;    ///< how many HCAs a host has, and which of them are of one rail
+    bool rates = false;    ///< of links
+    bool uplinks = false;  ///< that all links between switches are there
+    bool guids = false;    ///< the ids of nodes are made of their names
+    bool operator==(const untold_facts&) const = default;
+};
+/// In words, for people: "cables and ports", "rails".
+std::vector<std::string> words_of(const untold_facts& u);
+
 struct fabric {
     std::uint32_t source_crc = 0;       ///< CRC-32C of the dump it was built from
     std::int64_t created_unix_s = 0;    ///< when, as given by the builder's caller
@@ -160,6 +172,7 @@ struct fabric {
     std::vector<wan_link> wan;
     std::vector<gone_group> gone_groups;
     std::vector<subnet_manager> managers;  ///< empty = nobody looked
+    untold_facts untold;
     /// What a byte costs placement, by the tier where its ends meet. Follows from the links, see
     /// capacity.hpp.
     by_tier<double> tier_cost{0, 0, 1, 2, 64};

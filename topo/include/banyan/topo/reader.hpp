@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <span>
@@ -54,13 +55,18 @@ struct complaint {
     std::string what;
 };
 
-/// Owns the text that its names point into (control characters as question marks); may be copied and moved.
+/// Owns the texts that its names point into (control characters as question marks); may be copied and moved.
 struct dump {
     std::shared_ptr<const std::string> text;
+    std::shared_ptr<const std::deque<std::string>>
+        names;                     ///< those that do not stand in the text as they are
     std::vector<dump_node> nodes;  ///< in the order of the file
     std::vector<dump_port> ports;
     std::vector<complaint> complaints;
     std::uint32_t crc = 0;  ///< CRC-32C of the text as it was given
+    untold_facts untold;
+    bool plain_names = false;  ///< HCAs are called HOST or "HOST DEVICE": there is nothing to guess
+    bool blocks = false;       ///< its leaves are the blocks of topology/block
 
     std::span<const dump_port> ports_of(const dump_node& n) const {
         return std::span(ports).subspan(n.first_port, n.port_count);
@@ -74,7 +80,10 @@ constexpr std::size_t max_dump_bytes = std::size_t{1} << 30;
 /// and
 ///   the port list of -p;
 /// - iblinkinfo, also with -l and -p. Without -l peers are found by their LIDs;
-/// - ibdiagnet: ibdiagnet2.db_csv (its sections NODES, PORTS and LINKS) and ibdiagnet2.lst.
+/// - ibdiagnet: ibdiagnet2.db_csv (its sections NODES, PORTS and LINKS) and ibdiagnet2.lst;
+/// - Slurm's topology.conf and topology.yaml, whoever wrote them: a tree, or blocks. What a source does not
+/// tell
+///   is in dump::untold. Their nodes have no GUIDs: those are made of the names.
 /// The port list and iblinkinfo have no node GUIDs of HCAs: the GUID of the first port stands for it. Ports
 /// of one description with neighbouring GUIDs are one HCA's. An error only where nothing usable is in
 /// the text: empty, cut in the middle, or another tool's output (with a hint).

@@ -17,6 +17,8 @@
 //     [[nvlink_domain]]
 //     name = "rack-3"
 //     hosts = "gpu[0001-0018]"
+//     [slurm]
+//     blocks = "nvlink-domain"      # what a block of topology.conf is; leaf-group if not said
 //     [[wan]]
 //     sites = ["gpu[0001-0512]", "gpu[0513-1024]"]
 //     gbps = 800
@@ -50,6 +52,7 @@ struct site_description {
     std::optional<std::vector<std::string>> storage_devices;
     std::vector<named_hosts> failure_domains;
     std::vector<named_hosts> nvlink_domains;
+    bool blocks_are_nvlink_domains = false;  ///< of topology/block, where that is the source of the fabric
     std::vector<wan_description> wan;
 };
 
