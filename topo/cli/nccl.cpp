@@ -87,10 +87,12 @@ nlohmann::json type_json(const fabric& f, const node_type& type) {
     auto rails = nlohmann::json::array();
     for (const auto& d : type.devices)
         rails.push_back({{"rail", d.rail}, {"device", d.device}, {"port", d.port}, {"gbps", d.gbps}});
-    return {{"nodes", hostlist(f, type)},
-            {"count", type.hosts.size()},
-            {"rails", std::move(rails)},
-            {"NCCL_IB_HCA", nccl_ib_hca(type)}};
+    nlohmann::json out{{"nodes", hostlist(f, type)},
+                       {"count", type.hosts.size()},
+                       {"rails", std::move(rails)},
+                       {"NCCL_IB_HCA", nccl_ib_hca(type)}};
+    if (type.rails_apart) out["NCCL_CROSS_NIC"] = 0;
+    return out;
 }
 
 void print_json(const fabric& f, const report& r) {
@@ -126,6 +128,10 @@ void print_type(const fabric& f, const node_type& type, std::size_t number) {
     }
     const auto value = nccl_ib_hca(type);
     if (!value.empty()) fmt::print("NCCL_IB_HCA={}\n", value);
+    if (type.rails_apart)
+        fmt::print(
+            "NCCL_CROSS_NIC=0\n"
+            "  no switch joins its rails: an HCA reaches the same rail of other hosts alone\n");
     if (unnamed > 0)
         fmt::print(
             "  {} of the {} HCAs tell no device name, so NCCL_IB_HCA lacks them; is rdma-ndd running "
@@ -206,7 +212,8 @@ void add_nccl(CLI::App& app, action& chosen) {
     sub->add_flag("--json", o->json, "print JSON");
     sub->footer(
         "NCCL_IB_HCA is in its exact form and in rail order, without the HCAs that lead to\n"
-        "storage, as the site file or the fabric shows them. Paths are those of nvidia-smi\n"
+        "storage, as the site file or the fabric shows them. NCCL_CROSS_NIC=0 is told where no\n"
+        "switch joins the rails, and nothing elsewhere. Paths are those of nvidia-smi\n"
         "topo -m: PIX one PCIe switch, PXB several, PHB a host bridge, NODE one NUMA node,\n"
         "SYS several. Without --node the machine's own name decides which type it is of,\n"
         "or there being one type only.");

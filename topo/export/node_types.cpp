@@ -3,9 +3,13 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include <fmt/format.h>
+
+#include "topo/model/names.hpp"
+#include "topo/model/union_find.hpp"
 
 namespace banyan::topo {
 namespace {
@@ -55,6 +59,38 @@ std::vector<std::uint16_t> rails_of_leaves(const fabric& f) {
     return out;
 }
 
+/// By rail: the islands of switches that its leaves are on.
+std::vector<std::set<std::uint32_t>> islands_of_rails(const fabric& f) {
+    build::union_find sets(f.switches.size());
+    for (const auto& l : f.links)
+        if (l.a.kind == node_kind::switch_node && l.b.kind == node_kind::switch_node)
+            sets.join(l.a.index, l.b.index);
+    // The planes of a box are trees of their own.
+    for (std::uint32_t i = 0; i < f.switches.size(); ++i)
+        if (f.switches[i].box < f.switches.size()) sets.join(i, f.switches[i].box);
+    const auto island = sets.smallest();
+    std::vector<std::set<std::uint32_t>> out;
+    for (const auto& g : f.leaf_groups)
+        for (std::size_t i = 0; i < g.leaves.size(); ++i) {
+            const auto rail = rail_at(g, i);
+            if (out.size() <= rail) out.resize(rail + 1);
+            out[rail].insert(island[g.leaves[i]]);
+        }
+    return out;
+}
+
+/// Whether no switch joins any leaf of one rail with one of another. A leaf that lost all its cables up does
+/// not take its rail apart.
+bool are_apart(const std::vector<std::set<std::uint32_t>>& islands, const node_type& type) {
+    for (const auto& a : type.devices)
+        for (const auto& b : type.devices)
+            if (a.rail < b.rail && b.rail < islands.size() && !islands[a.rail].empty() &&
+                !islands[b.rail].empty() &&
+                std::ranges::none_of(islands[a.rail], [&](auto i) { return islands[b.rail].contains(i); }))
+                return true;
+    return false;
+}
+
 using key = std::vector<std::tuple<std::uint16_t, std::string, std::uint16_t>>;
 
 }  // namespace
@@ -69,7 +105,9 @@ std::vector<node_type> node_types(const fabric& f) {
             for (const auto& p : ports[i])
                 devices.push_back({rails[p.leaf], device_of(f.hcas[i].device), p.port, p.gbps});
         std::sort(devices.begin(), devices.end(), [](const auto& a, const auto& b) {
-            return std::tie(a.rail, a.device, a.port) < std::tie(b.rail, b.device, b.port);
+            if (a.rail != b.rail) return a.rail < b.rail;
+            if (a.device != b.device) return before_by_number(a.device, b.device);
+            return a.port < b.port;
         });
         key k;
         for (const auto& d : devices) k.emplace_back(d.rail, d.device, d.port);
@@ -79,8 +117,12 @@ std::vector<node_type> node_types(const fabric& f) {
         for (std::size_t i = 0; i < devices.size(); ++i)
             type.devices[i].gbps = std::max(type.devices[i].gbps, devices[i].gbps);
     }
+    const auto islands = islands_of_rails(f);
     std::vector<node_type> out;
-    for (auto& [k, type] : types) out.push_back(std::move(type));
+    for (auto& [k, type] : types) {
+        type.rails_apart = are_apart(islands, type);
+        out.push_back(std::move(type));
+    }
     std::stable_sort(out.begin(), out.end(),
                      [](const auto& a, const auto& b) { return a.hosts.size() > b.hosts.size(); });
     return out;

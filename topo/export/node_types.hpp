@@ -21,8 +21,10 @@ struct rail_device {
 };
 
 struct node_type {
-    std::vector<rail_device> devices;  ///< by rail
+    std::vector<rail_device> devices;  ///< by rail, and in the order that people count in
     std::vector<std::uint32_t> hosts;  ///< ascending
+    /// Two of its rails do not meet above the leaves: what one HCA sends never reaches the other rail.
+    bool rails_apart = false;
 };
 
 /// The type with the most hosts first. Storage HCAs that the fabric's model knows as such are in none.

@@ -11,7 +11,9 @@
 #include <banyan/topo/reader.hpp>
 #include <boost/property_tree/xml_parser.hpp>
 #include <catch2/catch.hpp>
+#include <fmt/format.h>
 
+#include "dump_writer.hpp"
 #include "fixtures.hpp"
 #include "golden.hpp"
 #include "test/built.hpp"
@@ -48,6 +50,40 @@ TEST_CASE("node types and NCCL_IB_HCA", "[export]") {
     CHECK(type.hosts.size() == 16);
     CHECK(nccl_ib_hca(type) == "=mlx5_0:1,mlx5_1:1,mlx5_2:1,mlx5_3:1,mlx5_4:1,mlx5_5:1,mlx5_6:1,mlx5_7:1");
     CHECK(type.devices[3].gbps == 200);
+}
+
+TEST_CASE("devices of one rail stand in the order that people count in", "[export]") {
+    dump_writer d;
+    const auto leaf = d.add_switch("leaf");
+    unsigned port = 0;
+    for (const auto* host : {"gpu1", "gpu2"})
+        for (const auto* device : {"ibp139s0", "ibp21s0", "ibp11s0f1", "ibp11s0f0", "ibp203s0"})
+            d.link(d.add_hca(fmt::format("{} {}", host, device)), 1, leaf, ++port);
+    const auto types = node_types(d.model());
+    REQUIRE(types.size() == 1);
+    CHECK(nccl_ib_hca(types[0]) == "=ibp11s0f0:1,ibp11s0f1:1,ibp21s0:1,ibp139s0:1,ibp203s0:1");
+    CHECK(!types[0].rails_apart);
+}
+
+TEST_CASE("rails that no switch joins are apart", "[export]") {
+    rail_fabric joined(3, 4, 4, 4);
+    CHECK(!node_types(joined.model()).at(0).rails_apart);
+    // A leaf that lost its way up does not take its rail apart.
+    for (unsigned s = 0; s < 4; ++s) {
+        joined.forget(joined.leaves[1][2], 33 + s);
+        joined.forget(joined.spines[s], 1 + 4 + 2);
+    }
+    CHECK(!node_types(joined.model()).at(0).rails_apart);
+    // Spines of their own for each rail; with no spine at all the rails do not meet either.
+    for (const bool spines : {true, false}) {
+        rail_fabric d(3, 4, 2, 0);
+        for (unsigned r = 0; spines && r < 2; ++r) {
+            const auto spine = d.add_switch(fmt::format("spine-{}", r));
+            for (unsigned g = 0; g < 3; ++g) d.link(d.leaves[g][r], 33, spine, 1 + g);
+        }
+        CHECK(node_types(d.model()).at(0).rails_apart);
+    }
+    CHECK(!node_types(rail_fabric(3, 4, 1, 0).model()).at(0).rails_apart);
 }
 
 TEST_CASE("storage HCAs, lost rails and odd names in node types", "[export]") {
