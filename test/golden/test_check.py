@@ -77,6 +77,17 @@ class Check(unittest.TestCase):
         self.assertTrue(told, run("show", path).stderr)
         self.assertEqual((int(told[1]), int(told[2])), (leads, leads))
 
+    def test_diff_says_what_it_could_not_read(self):
+        whole, path = self.fabric("whole"), self.folder / "blackened"
+        path.write_text(whole.read_text().replace('"H-a088c20300001000"', '"H-a088c203xxxxxxxx"', 1))
+        for before, after in ((whole, path), (path, whole)):
+            told = run("diff", before, after)
+            self.assertEqual(told.returncode, 1)
+            self.assertRegex(told.stdout, r"blackened line \d+ column \d+ could not be read: ")
+            self.assertTrue(json.loads(run("diff", "--json", before, after).stdout)["unreadable"])
+            self.assertIn("could not be read", run("diff", "--csv", before, after).stderr)
+        self.assertEqual(run("diff", whole, whole).stdout, "no difference\n")
+
     def test_a_new_lost_uplink_of_a_nameless_switch_is_not_accepted(self):
         whole = self.fabric("whole")
         leaf = "S-fc6a1c0300000080"

@@ -6,8 +6,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "common/text.hpp"
 #include "topo/cli/cli.hpp"
 #include "topo/cli/diff_order.hpp"
+#include "topo/counted.hpp"
 
 namespace banyan::topo::cli {
 namespace {
@@ -44,6 +46,30 @@ nlohmann::json moved_json(const std::vector<moved_link>& links) {
     return out;
 }
 
+/// What could not be read of either: a change there is none that is told.
+struct unread {
+    std::string file, where, what;
+};
+
+void add_unread(std::vector<unread>& out, const std::string& file, const fabric& f) {
+    for (const auto& d : f.defects)
+        if (d.kind == "unreadable") out.push_back({file, d.objects.front(), d.evidence});
+}
+
+nlohmann::json unread_json(const std::vector<unread>& all) {
+    auto out = nlohmann::json::array();
+    for (const auto& u : all) out.push_back({{"file", u.file}, {"where", u.where}, {"what", u.what}});
+    return out;
+}
+
+void print_unread(const std::vector<unread>& all, std::FILE* to) {
+    for (const auto& u : all)
+        fmt::print(to, "{} {} could not be read: {}\n", printable(u.file), u.where, u.what);
+    if (!all.empty())
+        fmt::print(to, "what these {} tell is not compared; discover again to be sure\n",
+                   counted(all.size(), "line"));
+}
+
 }  // namespace
 
 void add_diff(CLI::App& app, action& chosen) {
@@ -53,7 +79,8 @@ void add_diff(CLI::App& app, action& chosen) {
     };
     const auto o = std::make_shared<options>();
     auto* sub = app.add_subcommand(
-        "diff", "What changed, as a work order for the cables; exit code 1 when anything did");
+        "diff",
+        "What changed, as a work order for the cables; exit code 1 when anything did or could not be read");
     sub->add_option("BEFORE", o->before, "a fabric: a dump as show takes it, or a snapshot")->required();
     sub->add_option("AFTER", o->after, "the same, later")->required();
     sub->add_flag("--json", o->json, "print JSON");
@@ -64,21 +91,28 @@ void add_diff(CLI::App& app, action& chosen) {
             BANYAN_TRY(const auto before, load_fabric(o->before));
             BANYAN_TRY(const auto after, load_fabric(o->after));
             const auto d = diff(before, after);
+            std::vector<unread> unreadable;
+            add_unread(unreadable, o->before, before);
+            add_unread(unreadable, o->after, after);
             if (o->json) {
                 const nlohmann::json out{{"lost_links", links_json(d.lost_links)},
                                          {"new_links", links_json(d.new_links)},
                                          {"moved_links", moved_json(d.moved_links)},
                                          {"changed_rates", rates_json(d.changed_rates)},
                                          {"lost_nodes", nodes_json(d.lost_nodes)},
-                                         {"new_nodes", nodes_json(d.new_nodes)}};
+                                         {"new_nodes", nodes_json(d.new_nodes)},
+                                         {"unreadable", unread_json(unreadable)}};
                 fmt::print("{}\n", out.dump(1, ' ', true, nlohmann::json::error_handler_t::replace));
             } else if (o->csv) {
                 print_order_csv(work_order(before, after, d));
+                print_unread(unreadable, stderr);
             } else {
                 print_order(work_order(before, after, d));
-                if (d.empty()) fmt::print("no difference\n");
+                if (d.empty())
+                    fmt::print("no difference{}\n", unreadable.empty() ? "" : " in what could be read");
+                print_unread(unreadable, stdout);
             }
-            return d.empty() ? fine : found_something;
+            return d.empty() && unreadable.empty() ? fine : found_something;
         };
     });
 }
