@@ -144,8 +144,7 @@ void show_json(const fabric& f) {
                                   {"evidence", d.evidence},
                                   {"confidence", d.confidence}});
     out["untold"] = words_of(f.untold);
-    for (const auto& w : f.wan)
-        out["wan"].push_back({{"islands", {w.a, w.b}}, {"gbps", w.gbps}});
+    for (const auto& w : f.wan) out["wan"].push_back({{"islands", {w.a, w.b}}, {"gbps", w.gbps}});
     print(out);
 }
 
