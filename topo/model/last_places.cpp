@@ -37,7 +37,8 @@ class port_lists {
     void add(const hca& h, std::uint16_t port, const switch_node& sw, std::uint16_t sw_port, link_rate rate) {
         const auto at = known_.find(sw.id);
         if (at == known_.end()) return;
-        auto& there = ports_[at->second];
+        const auto its_node = at->second;  // what is added below moves the index
+        auto& there = ports_[its_node];
         if (std::any_of(there.begin(), there.end(), [&](const auto& p) { return p.port == sw_port; })) return;
         there.push_back({.peer = h.id,
                          .peer_name = h.name,
@@ -52,7 +53,7 @@ class port_lists {
         }
         out_.nodes[own->second].ports = std::max(out_.nodes[own->second].ports, port);
         ports_[own->second].push_back({.peer = sw.id,
-                                       .peer_name = out_.nodes[at->second].name,
+                                       .peer_name = out_.nodes[its_node].name,
                                        .port = port,
                                        .peer_port = sw_port,
                                        .rate = rate});
