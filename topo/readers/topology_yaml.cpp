@@ -45,7 +45,7 @@ result<const yaml_value*> choose(const yaml_value& all) {
 /// Calls `take(map)` for each item of the list at that key.
 template <class Take>
 void each_of(const yaml_value& map, std::string_view key, Take take) {
-    if (const auto* list = map.find(key))
+    if (const auto* list = map.find(key); list && list->is == yaml_value::kind::list)
         for (const auto& item : list->items) take(item);
 }
 

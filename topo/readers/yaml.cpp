@@ -128,7 +128,8 @@ class yaml_reader {
             const auto rest = trim(line.text.substr(colon + 1));
             auto item = rest.empty() ? below(indent, line.number, depth) : scalar(rest, line.number);
             if (!item) return std::unexpected(item.error());
-            out.keys.emplace_back(key.text, std::move(*item));
+            out.keys.push_back(key.text);
+            out.items.push_back(std::move(*item));
         }
         return out;
     }
@@ -188,9 +189,8 @@ class yaml_reader {
 }  // namespace
 
 const yaml_value* yaml_value::find(std::string_view key) const {
-    for (const auto& [name, value] : keys)
-        if (name == key) return &value;
-    return nullptr;
+    const auto at = std::find(keys.begin(), keys.end(), key);
+    return at == keys.end() ? nullptr : &items[static_cast<std::size_t>(at - keys.begin())];
 }
 
 result<yaml_value> read_yaml(std::string_view text) {

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "common/result.hpp"
@@ -18,8 +17,8 @@ namespace banyan::topo {
 struct yaml_value {
     enum class kind : std::uint8_t { text, map, list } is = kind::text;
     std::uint32_t line = 0;
-    std::string text;  ///< empty where the file has no value
-    std::vector<std::pair<std::string, yaml_value>> keys;
+    std::string text;               ///< empty where the file has no value
+    std::vector<std::string> keys;  ///< of a map: one for each of the items
     std::vector<yaml_value> items;
 
     /// nullptr where it has no such key.
