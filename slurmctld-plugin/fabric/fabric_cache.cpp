@@ -179,8 +179,7 @@ void fabric_cache::join(const ctld_tables& ctld) {
     if (!names.empty() && unknown_to_slurm.size() == names.size()) {
         hosts = fmt::format(
             "no node of slurm.conf is in the fabric snapshot, whose hosts are called {}; training jobs have "
-            "their ranks "
-            "in Slurm's order until banyan-topo snapshot --names says which host is which node",
+            "their ranks in Slurm's order until banyan-topo snapshot --names says which host is which node",
             some_names(names));
     } else {
         if (!unknown_to_slurm.empty())

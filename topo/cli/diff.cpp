@@ -46,7 +46,7 @@ nlohmann::json moved_json(const std::vector<moved_link>& links) {
     return out;
 }
 
-/// What could not be read of either: a change there is none that is told.
+/// A line of either that could not be read: no list has what changed there.
 struct unread {
     std::string file, where, what;
 };

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "topo/model/names.hpp"
-#include "topo/model/union_find.hpp"
+#include "topo/model/switch_graph.hpp"
 
 namespace banyan::topo {
 namespace {
@@ -61,14 +61,7 @@ std::vector<std::uint16_t> rails_of_leaves(const fabric& f) {
 
 /// By rail: the islands of switches that its leaves are on.
 std::vector<std::set<std::uint32_t>> islands_of_rails(const fabric& f) {
-    build::union_find sets(f.switches.size());
-    for (const auto& l : f.links)
-        if (l.a.kind == node_kind::switch_node && l.b.kind == node_kind::switch_node)
-            sets.join(l.a.index, l.b.index);
-    // The planes of a box are trees of their own.
-    for (std::uint32_t i = 0; i < f.switches.size(); ++i)
-        if (f.switches[i].box < f.switches.size()) sets.join(i, f.switches[i].box);
-    const auto island = sets.smallest();
+    const auto island = build::connected_switches(f);
     std::vector<std::set<std::uint32_t>> out;
     for (const auto& g : f.leaf_groups)
         for (std::size_t i = 0; i < g.leaves.size(); ++i) {

@@ -13,7 +13,6 @@ std::vector<std::string> words_of(const untold_facts& u) {
     if (u.rails) out.emplace_back("rails");
     if (u.rates) out.emplace_back("rates of links");
     if (u.guids) out.emplace_back("GUIDs");
-    if (u.uplinks) out.emplace_back("whether all links between switches are listed");
     return out;
 }
 

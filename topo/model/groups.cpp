@@ -132,11 +132,9 @@ std::vector<std::uint32_t> number(union_find& sets) {
 void number_tiers(fabric& f, const grouping& g) {
     const auto group_of = [&](std::uint32_t sw) { return g.group_of_leaf[f.switches[sw].box]; };
     union_find spines(f.leaf_groups.size()), islands(f.switches.size());
-    bool any_told = false;
     std::vector<std::uint32_t> first_group(f.switches.size(), none);
     for (const auto& l : f.links) {
         if (l.a.kind != node_kind::switch_node || l.b.kind != node_kind::switch_node) continue;
-        any_told = true;
         islands.join(l.a.index, l.b.index);
         for (const auto& [low, high] : {std::pair(l.a.index, l.b.index), std::pair(l.b.index, l.a.index)}) {
             if (group_of(low) == none || f.switches[low].level != 0 || f.switches[high].level != 1) continue;
@@ -162,9 +160,6 @@ void number_tiers(fabric& f, const grouping& g) {
         const auto root = group.leaves.empty() ? none : island_of[group.leaves[0]];
         group.island =
             island_of_root.try_emplace(root, static_cast<std::uint32_t>(island_of_root.size())).first->second;
-        // Links that are not told may join it to the others; where none is told, all are as near.
-        if (f.untold.uplinks) group.island = 0;
-        if (f.untold.uplinks && !any_told) group.spine_group = 0;
     }
 }
 

@@ -6,6 +6,7 @@
 #include "topo/model/build.hpp"
 #include "topo/model/names.hpp"
 #include "topo/model/switch_graph.hpp"
+#include "topo/model/union_find.hpp"
 
 namespace banyan::topo::build {
 namespace {
@@ -128,6 +129,16 @@ switch_graph::switch_graph(const fabric& f, const std::vector<hca_name>& names)
     // A fabric of managers alone.
     if (std::all_of(hosts.begin(), hosts.end(), [](auto n) { return n == 0; }))
         hosts.assign(used.begin(), used.end());
+}
+
+std::vector<std::uint32_t> connected_switches(const fabric& f) {
+    union_find sets(f.switches.size());
+    for (std::uint32_t i = 0; i < f.switches.size(); ++i)
+        if (f.switches[i].box < f.switches.size()) sets.join(i, f.switches[i].box);
+    for (const auto& l : f.links)
+        if (l.a.kind == node_kind::switch_node && l.b.kind == node_kind::switch_node)
+            sets.join(l.a.index, l.b.index);
+    return sets.smallest();
 }
 
 std::vector<bool> leaves_by_hosts(const fabric& f, const switch_graph& g,

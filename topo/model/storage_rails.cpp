@@ -8,7 +8,7 @@
 #include "topo/model/divisions.hpp"
 #include "topo/model/hosts.hpp"
 #include "topo/model/names.hpp"
-#include "topo/model/union_find.hpp"
+#include "topo/model/switch_graph.hpp"
 
 namespace banyan::topo::build {
 namespace {
@@ -63,8 +63,8 @@ class storage_finder {
         }
     }
 
-    /// That of most devices. Of so few that they might be those for storage, the one with the smallest
-    /// groups.
+    /// The class of most devices; where these are so few that they may lead to storage, the class with the
+    /// smallest groups.
     const device_class& base_class() const {
         const auto* most = &classes_.front();
         for (const auto& c : classes_)
@@ -79,8 +79,8 @@ class storage_finder {
         for (const auto d : c) out_.emplace(m_.devices[d], why);
     }
 
-    /// Those of the same division whose switches are others: named for storage, with its servers on them, or
-    /// not joined to the rest.
+    /// Adds those that divide the hosts as the rails do, on switches that are named for storage or that no
+    /// link joins to the rest.
     void by_switches(const device_class& base) {
         const auto part_of = [&](std::size_t d) { return parts_[first_leaf(d)]; };
         std::map<std::uint32_t, std::size_t> in_part;
@@ -139,15 +139,6 @@ std::vector<host_make> makes_of(const state& s, const host_list& hosts) {
     return out;
 }
 
-std::vector<std::uint32_t> parts_of(const fabric& f) {
-    union_find sets(f.switches.size());
-    for (std::uint32_t i = 0; i < f.switches.size(); ++i) sets.join(i, f.switches[i].box);
-    for (const auto& l : f.links)
-        if (l.a.kind == node_kind::switch_node && l.b.kind == node_kind::switch_node)
-            sets.join(l.a.index, l.b.index);
-    return sets.smallest();
-}
-
 }  // namespace
 
 void set_storage_rails_aside(state& s, host_list& hosts) {
@@ -155,7 +146,7 @@ void set_storage_rails_aside(state& s, host_list& hosts) {
     std::vector<std::string> why(s.out.hcas.size());
     // By leaf: HCAs that lead to storage less those that do not.
     std::vector<int> tally(s.out.switches.size());
-    const auto parts = parts_of(s.out);
+    const auto parts = connected_switches(s.out);
     for (const auto& make : makes_of(s, hosts)) {
         const auto found = storage_finder(s, make, parts).find();
         for (const auto h : make.hosts)

@@ -71,6 +71,9 @@ std::vector<bool> leaves_by_hosts(const fabric& f, const switch_graph& g, const 
 void leaves_by_signs(const fabric& f, const switch_graph& g, const std::vector<hca_name>& names,
                      std::vector<bool>& leaf);
 
+/// By switch: the smallest of those that links join it to. The planes of a box count as joined.
+std::vector<std::uint32_t> connected_switches(const fabric& f);
+
 /// Whether most of them have no link to each other.
 bool mostly_apart(const switch_graph& g, std::vector<std::uint32_t> others);
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <set>
+
 #include <banyan/topo/reader.hpp>
 #include <fmt/format.h>
 
@@ -26,10 +28,18 @@ std::optional<std::pair<std::string, std::string>> host_and_node(std::string_vie
 result<name_map> read_name_map(std::string_view text) {
     name_map out;
     std::optional<error> first;
+    std::set<std::string> hosts, nodes;
     for_each_line(text, [&](std::uint32_t number, std::string_view line) {
         line = trim(line.substr(0, line.find('#')));
         if (line.empty() || first) return;
-        if (const auto pair = host_and_node(line)) return void(out.nodes.push_back(*pair));
+        if (const auto pair = host_and_node(line)) {
+            if (!hosts.insert(pair->first).second || !nodes.insert(pair->second).second)
+                first = error{errc::invalid_input,
+                              fmt::format("line {}: {} or {} stands in an earlier line already", number,
+                                          pair->first, pair->second),
+                              "a host has one node, and a node one host"};
+            return void(out.nodes.push_back(*pair));
+        }
         cursor c(line);
         c.skip("0x");
         const auto id = c.number<guid>(16);

@@ -26,6 +26,43 @@ std::string from_to(const std::string& first, const std::string& last) {
     return first == last ? first : fmt::format("{}..{}", first, last);
 }
 
+/// Nodes of a dump by their names, each with its links up: the upper end has port 0, since nobody knows which
+/// it is.
+class dump_filler {
+  public:
+    explicit dump_filler(dump& out) : out_(out) {}
+
+    /// Its index. The ports that follow are its own.
+    std::uint32_t add(node_kind kind, std::string_view name, std::uint32_t line) {
+        dump_node n;
+        n.kind = kind;
+        n.name = names_.keep(std::string(name));
+        n.id = ids_.make(kind, n.name);
+        n.line = line;
+        out_.nodes.push_back(n);
+        const auto index = static_cast<std::uint32_t>(out_.nodes.size() - 1);
+        begin_ports(index);
+        return index;
+    }
+    void begin_ports(std::uint32_t node) {
+        out_.nodes[node].first_port = static_cast<std::uint32_t>(out_.ports.size());
+    }
+    void link_up(std::uint32_t node, std::uint32_t parent) {
+        auto& n = out_.nodes[node];
+        dump_port p;
+        p.port = static_cast<std::uint16_t>(std::min<std::uint32_t>(++n.port_count, UINT16_MAX));
+        p.peer = out_.nodes[parent].id;
+        p.peer_name = out_.nodes[parent].name;
+        out_.ports.push_back(p);
+    }
+    auto names() const { return names_.all(); }
+
+  private:
+    dump& out_;
+    name_store names_;
+    name_ids ids_;
+};
+
 }  // namespace
 
 std::vector<std::string> name_tree::expand(std::uint32_t line, std::string_view name, std::string_view list) {
@@ -106,44 +143,24 @@ void name_tree::find_used() {
             if (!entries_[p].used) entries_[p].used = true, queue.push_back(p);
 }
 
+std::vector<std::uint32_t> name_tree::parents_of(std::uint32_t entry) const {
+    auto out = entries_[entry].parents;
+    std::sort(out.begin(), out.end());
+    out.erase(std::unique(out.begin(), out.end()), out.end());
+    return out;
+}
+
 result<void> name_tree::finish() {
     find_parents();
     find_used();
-    name_store names;
-    name_ids ids;
-    // Upper ends of links have port 0: nobody knows which it is.
-    const auto add_node = [&](node_kind kind, const std::string& name, std::uint32_t line) -> dump_node& {
-        dump_node n;
-        n.kind = kind;
-        n.name = names.keep(name);
-        n.id = ids.make(kind, n.name);
-        n.line = line;
-        n.first_port = static_cast<std::uint32_t>(out_.ports.size());
-        return out_.nodes.emplace_back(n);
-    };
+    dump_filler to(out_);
     std::vector<std::uint32_t> node_of(entries_.size(), none);
-    for (std::uint32_t i = 0; i < entries_.size(); ++i) {
-        if (!entries_[i].used) continue;
-        node_of[i] = static_cast<std::uint32_t>(out_.nodes.size());
-        add_node(node_kind::switch_node, entries_[i].name, entries_[i].line);
-    }
-    const auto link_up = [&](dump_node& n, std::uint32_t parent) {
-        const auto& upper = out_.nodes[parent];
-        dump_port p;
-        p.port = static_cast<std::uint16_t>(std::min<std::uint32_t>(n.port_count + 1, UINT16_MAX));
-        p.peer = upper.id;
-        p.peer_name = upper.name;
-        out_.ports.push_back(p);
-        ++n.port_count;
-    };
+    for (std::uint32_t i = 0; i < entries_.size(); ++i)
+        if (entries_[i].used) node_of[i] = to.add(node_kind::switch_node, entries_[i].name, entries_[i].line);
     for (std::uint32_t i = 0; i < entries_.size(); ++i) {
         if (node_of[i] == none) continue;
-        auto& n = out_.nodes[node_of[i]];
-        n.first_port = static_cast<std::uint32_t>(out_.ports.size());
-        auto parents = entries_[i].parents;
-        std::sort(parents.begin(), parents.end());
-        parents.erase(std::unique(parents.begin(), parents.end()), parents.end());
-        for (const auto p : parents) link_up(n, node_of[p]);
+        to.begin_ports(node_of[i]);
+        for (const auto p : parents_of(i)) to.link_up(node_of[i], node_of[p]);
     }
     boost::unordered_flat_map<std::string_view, std::vector<std::uint32_t>> leaves_of;
     std::vector<std::string_view> hosts;
@@ -153,15 +170,14 @@ result<void> name_tree::finish() {
             if (leaves.empty()) hosts.push_back(name);
             if (leaves.empty() || leaves.back() != i) leaves.push_back(i);
         }
-    out_.nodes.reserve(out_.nodes.size() + hosts.size());
     for (const auto name : hosts) {
         const auto& leaves = leaves_of[name];
-        auto& n = add_node(node_kind::hca, std::string(name), entries_[leaves[0]].line);
-        for (const auto leaf : leaves) link_up(n, node_of[leaf]);
+        const auto node = to.add(node_kind::hca, name, entries_[leaves[0]].line);
+        for (const auto leaf : leaves) to.link_up(node, node_of[leaf]);
     }
-    out_.names = names.all();
+    out_.names = to.names();
     out_.plain_names = true;
-    out_.untold = {.cables = true, .rails = true, .rates = true, .uplinks = false, .guids = true};
+    out_.untold = {.cables = true, .rails = true, .rates = true, .guids = true};
     if (!hosts.empty()) return {};
     return fail(errc::invalid_input, "no node stands below any switch or block of this file",
                 out_.complaints.empty()

@@ -60,7 +60,8 @@ result<void> read_tree(const yaml_value& tree, dump& out) {
 result<void> read_blocks(const yaml_value& block, dump& out) {
     name_tree names(out);
     block_sizes sizes;
-    if (const auto* list = find(block, "block_sizes", "blockSizes"))
+    if (const auto* list = find(block, "block_sizes", "blockSizes");
+        list && list->is == yaml_value::kind::list)
         for (const auto& size : list->items) sizes.take(out, size.line, size.text);
     each_of(block, "blocks",
             [&](const yaml_value& b) { names.add(b.line, text_of(b, "block"), text_of(b, "nodes"), {}); });

@@ -124,7 +124,6 @@ void fields(Io& io, untold_facts& u) {
     io.number(u.cables);
     io.number(u.rails);
     io.number(u.rates);
-    io.number(u.uplinks);
     io.number(u.guids);
 }
 template <class Io>

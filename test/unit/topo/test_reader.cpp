@@ -206,6 +206,9 @@ TEST_CASE("hosts go by the names of their nodes, whichever word of a line is the
     CHECK(f.hosts[find_host(f, "pod-19")].hcas.size() == 8);
     CHECK_FALSE(read_name_map("gpu0001 pod-1 extra\n"));
     CHECK_FALSE(read_name_map("gpu0001\n"));
+    // Two machines would become one host.
+    CHECK(read_name_map("gpu0001 pod-1\ngpu0002 pod-1\n").error().what.find("line 2") != std::string::npos);
+    CHECK_FALSE(read_name_map("pod-1 gpu0001\npod-2 gpu0001\n"));
 }
 
 TEST_CASE("a dump that was cut in the middle is refused", "[topo]") {

@@ -149,11 +149,10 @@ inline bool is_notice(const defect& d) { return d.kind == "off"; }
 
 /// What the source of a fabric does not tell: nothing is concluded from it, neither a defect nor a figure.
 struct untold_facts {
-    bool cables = false;   ///< ports, and how many cables join two switches: a tree tells who is below whom
-    bool rails = false;    ///< how many HCAs a host has, and which of them are of one rail
-    bool rates = false;    ///< of links
-    bool uplinks = false;  ///< that all links between switches are there
-    bool guids = false;    ///< the ids of nodes are made of their names
+    bool cables = false;  ///< ports, and how many cables join two switches: a tree tells who is below whom
+    bool rails = false;   ///< how many HCAs a host has, and which of them are of one rail
+    bool rates = false;   ///< of links
+    bool guids = false;   ///< the ids of nodes are made of their names
     bool operator==(const untold_facts&) const = default;
 };
 /// In words, for people: "cables and ports", "rails".
