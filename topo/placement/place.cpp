@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include <banyan/topo/placement.hpp>
+#include <banyan/topo/traffic.hpp>
 #include <fmt/format.h>
 
 #include "topo/counted.hpp"
@@ -147,11 +148,52 @@ result<placement> place_within(const fabric& f, const candidates& from, const re
     return take_hosts(f, r, job, std::move(best), limit);
 }
 
+/// The candidates by what joins them, the fewest first. A host of which nobody knows may be in any of them.
+std::vector<std::vector<std::uint32_t>> joined_parts(const fabric& f, std::span<const std::uint32_t> free) {
+    const auto reach = reach_of_hosts(f);
+    std::map<std::uint32_t, std::vector<std::uint32_t>> parts;
+    for (const auto h : free)
+        if (h < reach.size() && reach[h] != none) parts[reach[h]];
+    for (const auto h : free)
+        for (auto& [number, hosts] : parts)
+            if (h >= reach.size() || reach[h] == none || reach[h] == number) hosts.push_back(h);
+    std::vector<std::vector<std::uint32_t>> out;
+    for (auto& [number, hosts] : parts) out.push_back(std::move(hosts));
+    std::stable_sort(out.begin(), out.end(), [](auto& x, auto& y) { return x.size() < y.size(); });
+    return out;
+}
+
+/// In the part of the fabric where it costs least, of a few that hold the job.
+result<placement> place_in_a_part(const fabric& f, const candidates& from, const request& r, work& limit) {
+    constexpr std::size_t some = 4;
+    const auto needed = std::size_t{r.nodes} + r.spares;
+    const auto parts = joined_parts(f, from.free);
+    if (parts.size() < 2 || from.free.size() < needed) return place_within(f, from, r, limit);
+    std::optional<placement> best;
+    double least = 0;
+    std::size_t tried = 0;
+    for (const auto& part : parts) {
+        if (part.size() < needed || tried == some || (best && !limit.any())) continue;
+        ++tried;
+        BANYAN_TRY(auto found, place_within(f, {part, from.prefer, from.risk}, r, limit));
+        const auto cost = weighted_cost(f, r, found);
+        if (best && cost >= least) continue;
+        least = cost;
+        best = std::move(found);
+    }
+    if (best) return std::move(*best);
+    return fail(errc::exhausted,
+                fmt::format("{} needed, and of the {} parts of the fabric that nothing joins the largest has "
+                            "{} free",
+                            counted(needed, "node is", "nodes are"), parts.size(), parts.back().size()),
+                "[[wan]] of the site file tells lines between parts");
+}
+
 }  // namespace
 
 result<placement> place(const fabric& f, const candidates& from, const request& r, work& all) {
     work limit(std::min(all.left(), most_work_of_placement));
-    auto out = place_within(f, from, r, limit);
+    auto out = place_in_a_part(f, from, r, limit);
     all.spend(limit.spent());
     return out;
 }
@@ -164,7 +206,8 @@ result<placement> arrange(const fabric& f, std::span<const std::uint32_t> hosts,
     std::sort(sorted.begin(), sorted.end());
     auto alone = r;
     alone.spares = 0;
-    return place(f, sorted, alone);
+    work limit(most_work_of_placement);
+    return place_within(f, candidates{sorted, {}, {}}, alone, limit);
 }
 
 }  // namespace banyan::topo

@@ -161,6 +161,7 @@ TEST_CASE("objective, cost and spread of a placement are those of its ranks", "[
     std::mt19937 random(17);
     auto f = groups_of(std::vector<std::uint32_t>(12, 12), 3);
     for (std::uint32_t g = 6; g < 12; ++g) f.leaf_groups[g].island = 1;
+    f.wan.push_back({0, 1, 800});
     f.tier_cost = {0, 0, 1, 3, 50};
     const auto all = all_hosts(f);
     for (int i = 0; i < 300; ++i) {
@@ -231,6 +232,7 @@ TEST_CASE("of the placements with whole units the one with the fewest bytes", "[
         f.tier_cost = {0, 0, 1, 1.0 + static_cast<double>(random() % 9), 50};
         if (random() % 3 == 0)
             for (std::uint32_t g = 4; g < sizes.size(); ++g) f.leaf_groups[g].island = 1;
+        f.wan.push_back({0, 1, 800});
         const auto per_node = 1u << random() % 4, unit = 1 + static_cast<std::uint32_t>(random() % 3),
                    units = 2 + static_cast<std::uint32_t>(random() % 5);
         shape s;

@@ -77,9 +77,9 @@ struct candidates {
     std::span<const float> risk;
 };
 
-/// On one island if one holds the job. Whole units in leaf groups whenever the free hosts allow it, then the
-/// fewest spine and leaf groups by what crossing them costs, then the tightest fit. Risky hosts only where no
-/// unit would break without them.
+/// On one island if one holds the job, and else on islands that WAN links join. Whole units in leaf groups
+/// whenever the free hosts allow it, then the fewest spine and leaf groups by what crossing them costs, then
+/// the tightest fit. Risky hosts only where no unit would break without them.
 ///
 /// Cost: O(hosts + nodes log nodes), and of `limit` at most most_work_of_placement, which it takes off; with
 /// few left what it finds may be a dearer placement, never none. Ranks cost nothing, neither time nor memory.
@@ -97,8 +97,8 @@ inline result<placement> place(const fabric& f, std::span<const std::uint32_t> f
 result<placement> arrange(const fabric& f, std::span<const std::uint32_t> hosts, const request& r);
 
 /// Replaces `lost` nodes by some of `replacements`; every other slot keeps its node. A slot gets a host of
-/// its own leaf group where there is one. Replacements that were spares stop being spares.
-/// Cost: O(nodes log nodes).
+/// its own leaf group where there is one, and never one that nothing joins with its node. Replacements that
+/// were spares stop being spares. Cost: O(nodes log nodes).
 result<placement> swap(const fabric& f, const placement& before, std::span<const std::uint32_t> lost,
                        std::span<const std::uint32_t> replacements);
 
