@@ -44,7 +44,7 @@ void tell(state& s, std::vector<holder>& same) {
 
 }  // namespace
 
-void find_duplicate_lids(state& s) {
+void find_bad_lids(state& s) {
     // Each subnet counts its LIDs anew: a dump may hold several.
     union_find sets(s.nodes.size());
     for (std::uint32_t n = 0; n < s.with_record; ++n)

@@ -12,6 +12,7 @@
 #include "topo/model/build.hpp"
 #include "topo/model/mesh.hpp"
 #include "topo/model/missing_ports.hpp"
+#include "topo/model/missing_switches.hpp"
 #include "topo/model/usual.hpp"
 
 namespace banyan::topo::build {
@@ -135,7 +136,7 @@ bool may_be_full(const mesh& m, const block& uppers, std::size_t lowers) {
 }
 
 void check_block(state& s, const mesh& m, const block& uppers, const std::vector<std::uint32_t>& lowers,
-                 std::optional<missing_ports>& ports) {
+                 missing_ports& ports) {
     if (uppers.size() * lowers.size() < 4) return;  // too small to show what is usual
     if (!may_be_full(m, uppers, lowers.size())) return;
     std::vector<std::uint32_t> all;
@@ -150,17 +151,18 @@ void check_block(state& s, const mesh& m, const block& uppers, const std::vector
     each_pair(m, uppers, lowers, [&](std::uint32_t high, std::uint32_t low, std::uint32_t links) {
         if (links < expected.value) gaps.push_back({low, high, expected.value - links});
     });
-    if (!ports) ports.emplace(s.out);
-    report_gaps(s, gaps, {lowers.size(), uppers.size(), expected.value}, *ports);
+    report_gaps(s, gaps, {lowers.size(), uppers.size(), expected.value}, ports);
 }
 
 }  // namespace
 
 void find_missing_links(state& s) {
-    std::optional<missing_ports> ports;
+    missing_ports ports(s.out);
+    missing_switches gone(s, ports);
     for (const auto& m : meshes_of(s.out)) {
         const auto blocks = blocks_of(m);
         const auto lowers = lowers_of_blocks(m, blocks);
+        gone.find(m, blocks, lowers);
         std::vector<bool> linked(s.out.switches.size());
         for (std::size_t b = 0; b < blocks.size(); ++b) {
             check_block(s, m, blocks[b], lowers[b], ports);
@@ -171,6 +173,7 @@ void find_missing_links(state& s) {
                 s.report("missing-uplink", {label(s, low)}, "no link leads up from it, as from its like", 0.9,
                          {hex(s.out.switches[low].id)});
     }
+    gone.report();
 }
 
 }  // namespace banyan::topo::build
