@@ -46,6 +46,7 @@ std::string advice(const std::string& kind) {
         {"missing-uplink", "look at the cables and ports upwards of that switch"},
         {"moved-cable", "put it back, or accept it with banyan-topo snapshot"},
         {"narrow-link", "reseat or replace the cable: lanes are down"},
+        {"no-lid", "is the subnet manager running, and does its log name these ports?"},
         {"no-master", "start the subnet manager: no port comes up without one"},
         {"no-record",
          "discover again: the node answered its neighbour's probe and then no more, or the end of the text "
