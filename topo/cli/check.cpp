@@ -41,6 +41,8 @@ std::string advice(const std::string& kind) {
          "look at the cable and both ports; accept it with banyan-topo snapshot if it was meant"},
         {"lost-node", "is it powered? accept it with banyan-topo snapshot if it was meant"},
         {"missing-leaf", "is the switch powered and cabled? every host of the group lacks that rail"},
+        {"missing-plane",
+         "look at that port of the box, or at the chip; ibstat on the host tells its planes"},
         {"missing-rail", "look at the HCA and its cable: ibstat on the host"},
         {"missing-switch", "is the switch powered? its cables are dark at their other ends"},
         {"missing-uplink", "look at the cables and ports upwards of that switch"},

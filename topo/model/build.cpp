@@ -41,6 +41,7 @@ void find_defects(state& s) {
     find_switch_defects(s);
     find_idle_leaves(s);
     find_slow_links(s);
+    find_missing_planes(s);
     find_bad_lids(s);
 }
 
