@@ -99,6 +99,7 @@ void missing_switches::take(const row& r, const std::vector<row>& rows, const ho
     count_above(out, r, rows, h);
     // The planes of one box are dark on the same boxes.
     const auto box = [&](auto sw) { return s_.out.switches[sw].box; };
+    std::ranges::sort(out.lowers, {}, box);
     out.planes = {s_.out.switches[out.lowers.front()].plane};
     for (auto& f : found_) {
         const bool same = f.dark == out.dark && std::ranges::equal(f.lowers, out.lowers, {}, box, box) &&

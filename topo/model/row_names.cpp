@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -46,6 +47,41 @@ bool in_step(const std::vector<long>& places, const std::vector<long>& values) {
     return true;
 }
 
+/// A name's number in its row: that of the one column in which the names differ, or of two, as "S03/U2" is
+/// the card's number and the ASIC's on it.
+struct numbering {
+    std::size_t high = 0, low = 0;  ///< columns; the same where there is one
+    long base = 1, least = 0;       ///< of the lower: how many numbers it has, and its first
+
+    long of(const parts& p) const {
+        return high == low ? p.numbers[high] : p.numbers[high] * base + p.numbers[low] - least;
+    }
+    std::string name(parts p, long number) const {
+        p.numbers[high] = number / base;
+        if (high != low) p.numbers[low] = number % base + least;
+        std::string out;
+        for (std::size_t c = 0; c < p.numbers.size(); ++c)
+            out += fmt::format("{}{:0{}}", p.words[c], p.numbers[c], p.digits[c]);
+        return out + p.words.back();
+    }
+};
+
+std::optional<numbering> numbering_of(const std::vector<parts>& all) {
+    const auto& first = all.front();
+    std::vector<std::size_t> differ;
+    for (std::size_t c = 0; c < first.numbers.size(); ++c)
+        if (std::ranges::any_of(all, [&](const auto& p) { return p.numbers[c] != first.numbers[c]; }))
+            differ.push_back(c);
+    if (differ.empty() || differ.size() > 2) return {};
+    numbering out{differ.front(), differ.back(), 1, 0};
+    if (differ.size() == 1) return out;
+    const auto [least, most] =
+        std::ranges::minmax(all, {}, [&](const auto& p) { return p.numbers[out.low]; });
+    out.least = least.numbers[out.low];
+    out.base = most.numbers[out.low] - out.least + 1;
+    return out;
+}
+
 }  // namespace
 
 row_name name_in_row(const std::vector<std::pair<long, std::string>>& row, long at) {
@@ -53,22 +89,14 @@ row_name name_in_row(const std::vector<std::pair<long, std::string>>& row, long 
     if (row.size() < 2) return out;
     std::vector<parts> all;
     for (const auto& [place, name] : row) all.push_back(split(name));
-    auto told = all.front();
-    std::size_t column = told.numbers.size();
-    for (const auto& p : all) {
-        if (p.words != told.words) return out;
-        for (std::size_t c = 0; c < p.numbers.size(); ++c) {
-            if (p.numbers[c] == told.numbers[c]) continue;
-            if (column < told.numbers.size() && column != c) return out;
-            column = c;
-        }
-    }
-    if (column == told.numbers.size()) return out;
+    if (std::ranges::any_of(all, [&](const auto& p) { return p.words != all.front().words; })) return out;
+    const auto numbers = numbering_of(all);
+    if (!numbers) return out;
     std::vector<long> places, ranks, values;
     for (std::size_t i = 0; i < row.size(); ++i) {
         places.push_back(row[i].first);
         ranks.push_back(static_cast<long>(i));
-        values.push_back(all[i].numbers[column]);
+        values.push_back(numbers->of(all[i]));
     }
     const bool without = in_step(ranks, values);
     if (!in_step(places, values)) {
@@ -78,12 +106,10 @@ row_name name_in_row(const std::vector<std::pair<long, std::string>>& row, long 
     const auto step = (values[1] - values[0]) / (places[1] - places[0]);
     const auto number = values[0] + step * (at - places[0]);
     if (number < 0) return out;
-    // Of a row that begins with 2, or ends, the numbers show what is before; not what may come after.
-    out.shows = !without || (at < places.front() && step == 1 && number == 1) ? 1 : 0;
-    for (std::size_t c = 0; c < told.numbers.size(); ++c)
-        out.name +=
-            fmt::format("{}{:0{}}", told.words[c], c == column ? number : told.numbers[c], told.digits[c]);
-    out.name += told.words.back();
+    // A row that begins with 2 shows that there was a first; none shows that there was one more at its end.
+    const bool second = at < places.front() && step == 1 && number == 1 && numbers->high == numbers->low;
+    out.shows = !without || second ? 1 : 0;
+    out.name = numbers->name(all.front(), number);
     return out;
 }
 

@@ -90,7 +90,10 @@ TEST_CASE("numbers in names show which one is missing", "[topo]") {
     CHECK(name_in_row({{0, "a2"}, {1, "a3"}, {2, "a4"}}, -1).name == "a1");
     CHECK(name_in_row({{0, "a5"}, {1, "a6"}, {2, "a7"}}, -1).shows == 0);
     CHECK(name_in_row({{0, "a5"}, {1, "a6"}, {2, "a7"}}, 3).shows == 0);
-    CHECK(name_in_row({{0, "a1b1"}, {1, "a2b2"}, {3, "a4b4"}}, 2).name.empty());
+    CHECK(name_in_row({{0, "S01/U1"}, {1, "S01/U2"}, {3, "S02/U2"}}, 2).name == "S02/U1");
+    CHECK(name_in_row({{0, "S01/U1"}, {1, "S01/U2"}, {3, "S02/U2"}}, 2).shows == 1);
+    CHECK(name_in_row({{0, "a1b1"}, {1, "a2b2"}, {3, "a4b4"}}, 2).name == "a3b3");
+    CHECK(name_in_row({{0, "a1b1"}, {1, "a5b2"}, {3, "a2b7"}}, 2).name.empty());
     CHECK(name_in_row({{0, "ash"}, {1, "elm"}, {3, "oak"}}, 2).name.empty());
 }
 
