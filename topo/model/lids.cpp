@@ -75,7 +75,10 @@ void find_ports_without_lid(state& s) {
     std::sort(hosts.begin(), hosts.end());
     hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
     if (!hosts.empty()) names.insert(names.begin(), compress_hostlist(hosts));
-    const auto of_hosts = hosts.empty() ? "" : fmt::format(" (hosts {})", names.front());
+    constexpr std::size_t room = 64;
+    const auto of_hosts = hosts.empty()                  ? std::string()
+                          : names.front().size() <= room ? fmt::format(" (hosts {})", names.front())
+                                                         : fmt::format(" (of {} hosts)", hosts.size());
     s.report("no-lid", std::move(names),
              fmt::format("{} no LID: the subnet manager has not configured {}{}",
                          counted(ports, "port has", "ports have"), ports == 1 ? "it" : "them", of_hosts),

@@ -2,6 +2,7 @@
 //
 // What is known of a switch that is not there: the cables that it had, and where it stood.
 #include <algorithm>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -44,15 +45,17 @@ std::string missing_switches::rail_of(const row& r) const {
 
 /// It had as many links up as its siblings, and on the switches above them the ports that continue theirs;
 /// or, where each has switches of its own above, those of its like elsewhere.
-void missing_switches::count_above(finding& out, const row& r, const std::vector<row>& rows, const hole& h) {
+missing_switches::ends_above missing_switches::above(const row& r, const std::vector<row>& rows,
+                                                     const hole& h) {
+    ends_above out;
     const auto level = s_.out.switches[r.uppers.front()].level + 1u;
     std::vector<std::size_t> counts;
     std::vector<long> first;
-    std::vector<std::uint32_t> above;
+    std::vector<std::uint32_t> switches;
     const auto visit = [&](std::uint32_t upper) {
         std::size_t count = 0;
         for (const auto& e : ports_.ends_of(upper))
-            if (s_.out.switches[e.peer].level == level) above.push_back(e.peer), ++count;
+            if (s_.out.switches[e.peer].level == level) switches.push_back(e.peer), ++count;
         return count;
     };
     for (const auto upper : r.uppers) {
@@ -60,26 +63,36 @@ void missing_switches::count_above(finding& out, const row& r, const std::vector
         const auto& p = ports_.usual_at_peers(upper, level);
         first.push_back(p.empty() ? 0 : p.front());
     }
-    out.above = usual(std::move(counts)).value;
-    if (out.above == 0) return;
-    for (const auto& other : rows)
+    out.first = usual(std::move(counts)).value;
+    if (out.first == 0) return out;
+    constexpr std::size_t most_rows = 1000;  // of a fabric that is regular enough to tell
+    for (const auto& other : std::span(rows).first(std::min(rows.size(), most_rows)))
         for (std::size_t i = 0; i < other.at.size(); ++i)
             if (&other != &r && other.at[i] == h.dark) visit(other.uppers[i]);
-    std::sort(above.begin(), above.end());
-    above.erase(std::unique(above.begin(), above.end()), above.end());
+    std::ranges::sort(switches);
+    switches.erase(std::unique(switches.begin(), switches.end()), switches.end());
     const auto& shape = ports_.usual_at_peers(r.uppers.front(), level);
-    if (r.uppers.size() < 2 || shape.empty()) return;
+    if (r.uppers.size() < 2 || shape.empty()) return out;
     const auto step = (first[1] - first[0]) / (h.places[1] - h.places[0]);
     for (std::size_t i = 1; i < first.size(); ++i)
-        if (first[i] != first[0] + step * (h.places[i] - h.places[0])) return;
+        if (first[i] != first[0] + step * (h.places[i] - h.places[0])) return out;
     const auto shift = step * (h.at - h.places[0]);
-    std::vector<std::string> where;
-    for (const auto sw : above)
+    for (const auto sw : switches)
         for (const auto port : shape)
             if (const auto p = port + shift;
                 p > 0 && p <= UINT16_MAX && ports_.dark(sw, static_cast<std::uint16_t>(p)))
-                where.push_back(port_id(s_.out.switches[sw].id, static_cast<std::uint16_t>(p)));
-    if (where.size() == out.above) std::move(where.begin(), where.end(), std::back_inserter(out.where));
+                out.second.emplace_back(sw, static_cast<std::uint16_t>(p));
+    if (out.second.size() != out.first) out.second.clear();
+    return out;
+}
+
+/// Whether those ports are between others that are used, on each switch above.
+bool missing_switches::is_hole_above(const row& r, const std::vector<row>& rows, const hole& h) {
+    const auto ends = above(r, rows, h).second;
+    return !ends.empty() && std::ranges::all_of(ends, [&](const auto& e) {
+        return std::ranges::any_of(ports_.ends_of(e.first),
+                                   [&](const auto& other) { return other.port > e.second; });
+    });
 }
 
 void missing_switches::take(const row& r, const std::vector<row>& rows, const hole& h, std::size_t holes) {
@@ -96,7 +109,9 @@ void missing_switches::take(const row& r, const std::vector<row>& rows, const ho
         for (const auto p : h.dark) out.where.push_back(port_id(s_.out.switches[low].id, p));
     }
     out.below = out.where.size();
-    count_above(out, r, rows, h);
+    const auto [count, ends] = above(r, rows, h);
+    out.above = count;
+    for (const auto& [sw, port] : ends) out.where.push_back(port_id(s_.out.switches[sw].id, port));
     // The planes of one box are dark on the same boxes.
     const auto box = [&](auto sw) { return s_.out.switches[sw].box; };
     std::ranges::sort(out.lowers, {}, box);

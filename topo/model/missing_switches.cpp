@@ -23,7 +23,7 @@ ports moved_to(const ports& p, long first) {
 
 bool mostly_the_same(const std::vector<std::uint32_t>& a, const std::vector<std::uint32_t>& b) {
     std::vector<std::uint32_t> both;
-    std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(both));
+    std::ranges::set_intersection(a, b, std::back_inserter(both));
     return 2 * both.size() > std::max(a.size(), b.size());
 }
 
@@ -47,6 +47,8 @@ missing_switches::missing_switches(state& s, missing_ports& all)
     }
     for (std::uint32_t i = 0; i < region_.size(); ++i)
         region_[i] = region_[f.switches[i].box], rail_[i] = rail_[f.switches[i].box];
+    for (const auto& sw : f.switches)
+        if (sw.level != UINT8_MAX) taken_.emplace(short_switch_name(sw.name), sw.plane);
 }
 
 missing_switches::row missing_switches::row_of(const mesh& m, const block& uppers,
@@ -92,28 +94,27 @@ row_name missing_switches::name_of(const row& r, const std::vector<long>& places
     }
     auto out = name_in_row(names, at);
     // Who has the name is there, somewhere else.
-    const bool taken = std::any_of(s_.out.switches.begin(), s_.out.switches.end(), [&](const auto& sw) {
-        return short_switch_name(sw.name) == out.name && sw.plane == s_.out.switches[r.uppers[0]].plane &&
-               sw.level != UINT8_MAX;
-    });
-    if (taken) out = {"", -1};
+    if (!out.name.empty() && taken_.contains({out.name, s_.out.switches[r.uppers[0]].plane}))
+        out = {"", out.shows > 0 ? -1 : 0};
     return out;
 }
 
 /// What most rows like it have beside: rows of other rails, which are to be the same, or of other groups of
-/// hosts, which may have been built smaller; then the hole must not be the end of the row.
-std::vector<missing_switches::hole> missing_switches::against_like(const like_rows& all, const row& r) const {
+/// hosts, which may have been built smaller; then the hole must not be the end of the row, or be one above
+/// too.
+std::vector<missing_switches::hole> missing_switches::against_like(const like_rows& all,
+                                                                   const std::vector<row>& rows,
+                                                                   const row& r) {
     const std::vector<ports>* whole = nullptr;
     std::size_t count = 1;
-    for (const auto& [at, rows] : all)
-        if (rows.size() > count && at.size() > r.at.size() && 2 * (at.size() - r.at.size()) <= at.size() &&
+    for (const auto& [at, like] : all)
+        if (like.size() > count && at.size() > r.at.size() && 2 * (at.size() - r.at.size()) <= at.size() &&
             std::includes(at.begin(), at.end(), r.at.begin(), r.at.end()))
-            whole = &at, count = rows.size();
+            whole = &at, count = like.size();
     const auto own = all.find(r.at);
     if (!whole || r.regions.empty() || (own != all.end() && own->second.size() > count)) return {};
-    const auto& rows = all.at(*whole);
-    const auto rails = std::count_if(rows.begin(), rows.end(),
-                                     [&](auto* o) { return mostly_the_same(o->regions, r.regions); });
+    const auto rails = std::ranges::count_if(all.at(*whole),
+                                             [&](auto* o) { return mostly_the_same(o->regions, r.regions); });
     std::vector<hole> out;
     std::vector<long> places;
     for (std::size_t i = 0; i < whole->size(); ++i)
@@ -121,11 +122,13 @@ std::vector<missing_switches::hole> missing_switches::against_like(const like_ro
             places.push_back(static_cast<long>(i));
         else
             out.push_back({(*whole)[i], static_cast<long>(i), {}, {}, 0.9});
+    const auto holes = out.size();
     std::erase_if(out, [&](hole& h) {
         h.places = places;
         h.name = name_of(r, places, h.at);
         const bool inside = h.at < places.back() || h.name.shows > 0;
-        return h.name.shows < 0 || !(inside || rails >= 2) || !dark_on_all(r, h.dark);
+        return h.name.shows < 0 || !dark_on_all(r, h.dark) ||
+               !(inside || rails >= 2 || (holes == 1 && is_hole_above(r, rows, h)));
     });
     return out;
 }
@@ -177,7 +180,7 @@ void missing_switches::find(const mesh& m, const std::vector<block>& blocks,
     if (like.size() > most_kinds) like.clear();
     for (const auto& r : rows) {
         if (r.at.empty()) continue;
-        auto holes = against_like(like, r);
+        auto holes = against_like(like, rows, r);
         if (holes.empty()) holes = against_step(r);
         for (const auto& h : holes) take(r, rows, h, holes.size());
     }

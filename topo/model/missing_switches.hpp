@@ -7,7 +7,9 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "topo/model/build.hpp"
@@ -54,12 +56,15 @@ class missing_switches {
     using like_rows = std::map<std::vector<ports>, std::vector<const row*>>;
 
     row row_of(const mesh& m, const block& uppers, const std::vector<std::uint32_t>& lowers);
-    std::vector<hole> against_like(const like_rows& all, const row& r) const;
+    std::vector<hole> against_like(const like_rows& all, const std::vector<row>& rows, const row& r);
     std::vector<hole> against_step(const row& r) const;
     row_name name_of(const row& r, const std::vector<long>& places, long at) const;
     bool dark_on_all(const row& r, const ports& p) const;
     void take(const row& r, const std::vector<row>& rows, const hole& h, std::size_t holes);
-    void count_above(finding& out, const row& r, const std::vector<row>& rows, const hole& h);
+    /// How many cables led up from it; the ports that they were on where those are certain.
+    using ends_above = std::pair<std::size_t, std::vector<std::pair<std::uint32_t, std::uint16_t>>>;
+    ends_above above(const row& r, const std::vector<row>& rows, const hole& h);
+    bool is_hole_above(const row& r, const std::vector<row>& rows, const hole& h);
     std::string rail_of(const row& r) const;
     void tell(const finding& all, bool whole_box);
 
@@ -68,6 +73,7 @@ class missing_switches {
     std::vector<std::uint32_t> region_;  ///< by switch: its leaf group, or its block of the mesh below
     std::vector<std::uint32_t> rail_;    ///< by switch: of all that is below it
     std::uint32_t regions_ = 0;
+    std::set<std::pair<std::string, std::uint8_t>> taken_;  ///< names, and planes
     std::vector<finding> found_;
 };
 

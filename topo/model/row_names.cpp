@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -56,6 +57,13 @@ struct numbering {
     long of(const parts& p) const {
         return high == low ? p.numbers[high] : p.numbers[high] * base + p.numbers[low] - least;
     }
+    /// Of two columns neither has more numbers than are seen: where it ends cannot be known.
+    bool may_be(const std::vector<parts>& all, long number) const {
+        if (high == low) return true;
+        const auto [first, last] =
+            std::ranges::minmax(all, {}, [&](const auto& p) { return p.numbers[high]; });
+        return number / base >= first.numbers[high] && number / base <= last.numbers[high];
+    }
     std::string name(parts p, long number) const {
         p.numbers[high] = number / base;
         if (high != low) p.numbers[low] = number % base + least;
@@ -82,16 +90,14 @@ std::optional<numbering> numbering_of(const std::vector<parts>& all) {
     return out;
 }
 
-}  // namespace
-
-row_name name_in_row(const std::vector<std::pair<long, std::string>>& row, long at) {
+/// From all of these names together, of which so many columns may differ.
+row_name told_by(std::span<const std::pair<long, std::string>> row, long at, std::size_t most_columns) {
     row_name out;
-    if (row.size() < 2) return out;
     std::vector<parts> all;
     for (const auto& [place, name] : row) all.push_back(split(name));
     if (std::ranges::any_of(all, [&](const auto& p) { return p.words != all.front().words; })) return out;
     const auto numbers = numbering_of(all);
-    if (!numbers) return out;
+    if (!numbers || (most_columns == 1 && numbers->high != numbers->low)) return out;
     std::vector<long> places, ranks, values;
     for (std::size_t i = 0; i < row.size(); ++i) {
         places.push_back(row[i].first);
@@ -105,12 +111,30 @@ row_name name_in_row(const std::vector<std::pair<long, std::string>>& row, long 
     }
     const auto step = (values[1] - values[0]) / (places[1] - places[0]);
     const auto number = values[0] + step * (at - places[0]);
-    if (number < 0) return out;
+    if (number < 0 || !numbers->may_be(all, number)) return out;
     // A row that begins with 2 shows that there was a first; none shows that there was one more at its end.
     const bool second = at < places.front() && step == 1 && number == 1 && numbers->high == numbers->low;
     out.shows = !without || second ? 1 : 0;
     out.name = numbers->name(all.front(), number);
     return out;
+}
+
+}  // namespace
+
+row_name name_in_row(const std::vector<std::pair<long, std::string>>& row, long at) {
+    if (row.size() < 2) return {};
+    auto out = told_by(row, at, 2);
+    if (!out.name.empty() || out.shows != 0) return out;
+    // The row may be of several stretches that are each numbered anew: then those around it tell.
+    const auto next =
+        std::ranges::lower_bound(row, at, {}, &std::pair<long, std::string>::first) - row.begin();
+    for (auto first = std::max(next - 2, std::ptrdiff_t{0}); first < next && first + 3 <= std::ssize(row);
+         ++first) {
+        if (first + 3 <= next) continue;
+        out = told_by(std::span(row).subspan(static_cast<std::size_t>(first), 3), at, 1);
+        if (out.shows != 0) return out;
+    }
+    return {};
 }
 
 }  // namespace banyan::topo::build

@@ -94,6 +94,13 @@ TEST_CASE("numbers in names show which one is missing", "[topo]") {
     CHECK(name_in_row({{0, "S01/U1"}, {1, "S01/U2"}, {3, "S02/U2"}}, 2).shows == 1);
     CHECK(name_in_row({{0, "a1b1"}, {1, "a2b2"}, {3, "a4b4"}}, 2).name == "a3b3");
     CHECK(name_in_row({{0, "a1b1"}, {1, "a5b2"}, {3, "a2b7"}}, 2).name.empty());
+    // Where the second number ends cannot be known.
+    CHECK(name_in_row({{0, "c1-01"}, {1, "c1-03"}, {2, "c2-02"}, {3, "c2-04"}}, 4).name.empty());
+    // Stretches that are numbered anew.
+    CHECK(name_in_row({{0, "c1-43"}, {1, "c1-45"}, {3, "c1-49"}, {4, "c2-44"}, {5, "c2-46"}}, 2).name ==
+          "c1-47");
+    CHECK(
+        name_in_row({{0, "c1-43"}, {1, "c1-45"}, {2, "c1-47"}, {4, "c2-44"}, {5, "c2-46"}}, 3).name.empty());
     CHECK(name_in_row({{0, "ash"}, {1, "elm"}, {3, "oak"}}, 2).name.empty());
 }
 
