@@ -151,8 +151,8 @@ void name_tree::find_used() {
             if (!entries_[p].used) entries_[p].used = true, queue.push_back(p);
 }
 
-std::vector<std::uint32_t> name_tree::parents_of(std::uint32_t entry) const {
-    auto out = entries_[entry].parents;
+std::vector<std::uint32_t> name_tree::parents_of(std::uint32_t i) const {
+    auto out = entries_[i].parents;
     std::sort(out.begin(), out.end());
     out.erase(std::unique(out.begin(), out.end()), out.end());
     return out;

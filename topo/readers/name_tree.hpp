@@ -42,7 +42,7 @@ class name_tree {
     std::vector<std::string> expand(std::uint32_t line, std::string_view name, std::string_view list);
     void find_parents();
     void find_used();
-    std::vector<std::uint32_t> parents_of(std::uint32_t entry) const;
+    std::vector<std::uint32_t> parents_of(std::uint32_t i) const;
 
     dump& out_;
     std::vector<entry> entries_;
