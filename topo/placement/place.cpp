@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One placement: an assignment that keeps units whole, on one island where one holds the job, one with a
-// lower objective, and then hosts, spares and buddies. docs/decisions/004 has the whole.
+// One placement: an assignment by packing, on one island where one holds the job, one with a lower
+// objective, and then hosts, spares and buddies. docs/decisions/004 has the whole.
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
@@ -58,16 +58,13 @@ std::vector<assignment> on_one_island(const fabric& f, const candidates& from, c
     return out;
 }
 
-/// The one with the least objective after a search from each; of those with the fewest broken units where
-/// these stay as they are.
+/// The one with the least objective after a search from each.
 assignment best_of(const fabric& f, const request& r, const job_slots& job, std::vector<assignment> from,
                    work& limit) {
-    // Units stay whole where no model says otherwise.
-    const bool whole_units = !r.model && from.front().broken == 0;
     std::optional<assignment> best;
     for (auto& start : from) {
-        if (best && (!limit.any() || (whole_units && start.broken > 0))) break;
-        auto found = lower_objective(f, r, job, std::move(start), whole_units, limit);
+        if (best && !limit.any()) break;
+        auto found = lower_objective(f, r, job, std::move(start), limit);
         if (!best || found.objective < best->objective) best = std::move(found);
     }
     return std::move(*best);
@@ -127,23 +124,13 @@ result<placement> place_within(const fabric& f, const candidates& from, const re
         if (risk[h] == 0) sound.push_back(h);
         if (risk[h] <= below_a_bad_link) below.push_back(h);
     }
-    const auto on = [&](std::span<const std::uint32_t> hosts) {
-        return on_one_island(f, {hosts, from.prefer, risk}, r, job, limit);
-    };
-    // Risky hosts only where no unit breaks without them, or by a model's bytes not at all.
-    std::optional<std::vector<assignment>> chosen;
-    std::size_t tried = 0;
-    for (const std::span<const std::uint32_t> hosts :
-         {std::span<const std::uint32_t>(sound), std::span<const std::uint32_t>(below), from.free}) {
-        if (hosts.size() < needed || hosts.size() == tried) continue;
-        if (chosen && (r.model || chosen->front().broken == 0)) break;
-        tried = hosts.size();
-        if (auto found = on(hosts); !chosen || found.front().broken < chosen->front().broken)
-            chosen = std::move(found);
-    }
+    std::span<const std::uint32_t> hosts = from.free;
+    for (const auto* some : {&below, &sound})
+        if (some->size() >= needed) hosts = *some;
+    auto chosen = on_one_island(f, {hosts, from.prefer, risk}, r, job, limit);
     // Hosts to prefer have shards, which count for more than bytes in a step.
     auto best =
-        from.prefer.empty() ? best_of(f, r, job, std::move(*chosen), limit) : std::move(chosen->front());
+        from.prefer.empty() ? best_of(f, r, job, std::move(chosen), limit) : std::move(chosen.front());
     return take_hosts(f, r, job, std::move(best), limit);
 }
 

@@ -50,7 +50,14 @@ class order_search {
                 better |= try_to(
                     std::min(i, j), std::max(i, j), [&] { shift(i, j); }, [&] { shift(j, i); });
         better |= improve_quota(i, parts[i].size);
-        for (const auto item : items_) better |= improve_quota(i, parts[i].size - parts[i].size % item);
+        std::uint32_t before = 0;
+        for (std::size_t p = 0; p < i; ++p) before += parts[p].quota;
+        for (const auto item : items_) {
+            // Whole ones; and as much as ends one that began in another part.
+            better |= improve_quota(i, parts[i].size - parts[i].size % item);
+            if (const auto rest = (before + parts[i].size) % item; rest < parts[i].size)
+                better |= improve_quota(i, parts[i].size - rest);
+        }
         return better;
     }
 
