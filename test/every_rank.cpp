@@ -51,6 +51,7 @@ every_rank::every_rank(const request& r)
 
 void every_rank::add_sends_of(std::uint32_t rank) {
     const auto own = asked_.dims.coordinates(rank);
+    const bool exchanged = asked_.model && asked_.model->cp == cp_scheme::all_to_all;
     for (const auto& e : asked_.dims.order) {
         const auto send = [&](std::uint32_t number) {
             auto at = own;
@@ -62,7 +63,7 @@ void every_rank::add_sends_of(std::uint32_t rank) {
         if (e.dim == dimension::pp) {
             if (me > 0) send(me - 1);
             if (me + 1 < e.size) send(me + 1);
-        } else if (e.dim == dimension::ep) {
+        } else if (e.dim == dimension::ep || (e.dim == dimension::cp && exchanged)) {
             for (std::uint32_t other = 0; other < e.size; ++other)
                 if (other != me) send(other);
         } else {

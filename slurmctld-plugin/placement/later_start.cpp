@@ -22,8 +22,10 @@ struct gain {
 
 double weigh(const train_job& job, const topo::placement& p) {
     const auto& asked = job.request;
-    job.limit.spend(
-        std::int64_t{asked.dims.size(topo::dimension::ep) > 1 ? asked.dims.ranks() : asked.nodes});
+    const bool exchanged = asked.model && asked.model->cp == topo::cp_scheme::all_to_all;
+    const bool to_all =
+        asked.dims.size(topo::dimension::ep) > 1 || (exchanged && asked.dims.size(topo::dimension::cp) > 1);
+    job.limit.spend(std::int64_t{to_all ? asked.dims.ranks() : asked.nodes});
     return topo::weighted_cost(job.fabric.fabric, job.request, p);
 }
 

@@ -15,7 +15,7 @@
 #include <banyan/topo/traffic.hpp>
 
 #include "test/bench/figures.hpp"
-#include "test/every_rank.hpp"
+#include "test/bench/placement_quality_bytes.hpp"
 
 namespace banyan::topo::quality {
 
@@ -56,32 +56,21 @@ struct test_case {
     std::uint64_t seed = 0;
     request job;
     hosts free;
-    std::uint32_t unit = 0;    ///< nodes of a pipeline
-    std::uint32_t a_node = 1;  ///< stages of a pipeline on a node, or tensor groups of a stage
 };
 
-/// Jobs of two and more pipelines up to most of the free nodes, with pipelines of 4 and of 8 nodes.
-std::vector<test_case> all_cases(const std::vector<site>& sites, std::uint64_t seeds);
-/// Each from a seed of its own that no other case has: fabric, free list, job and kind of weights at random.
-std::vector<test_case> held_out_cases(const std::vector<site>& sites, std::uint64_t count);
-/// A case with 1, 2, 4 and 8 stages of a pipeline a node (tp,pp,dp), and with as many tensor groups of a
-/// stage (tp,dp,pp); without and with a model.
-std::vector<test_case> variants_of(const site& s, const test_case& c);
+/// The committed ones: a fabric, a shape, nodes, how much is occupied, and the seed of the free nodes.
+std::vector<test_case> read_cases(const std::vector<site>& sites, const std::string& file);
 
-struct verdict {
-    test::measured sent;
-    double busiest_uplink = 0;
-    std::uint32_t wasted = 0;  ///< free hosts left in its leaf groups that hold no whole pipeline any more
-};
-verdict judge(const site& s, const test_case& c, const test::every_rank& job, const placement& p);
-
-/// Ranks in the order of `nodes`.
-placement in_order(const hosts& nodes);
 hosts random_nodes(const hosts& free, std::uint32_t count, std::uint64_t seed);
 
 /// topology/tree of Slurm 22.05 by its rules, for places where no slurmctld can be asked at every step.
 /// Ascending; empty = refused.
 hosts tree_emulated(const site& s, const hosts& free, std::uint32_t count);
+
+/// topology/block with so many nodes a segment: whole segments in each leaf group, from the first one on, or
+/// from the one that holds most. Ascending; empty = no room for them.
+hosts block_emulated(const site& s, const hosts& free, std::uint32_t count, std::uint32_t segment,
+                     bool largest_first);
 
 /// What real slurmctlds answer, by case; absent = not asked or refused.
 struct slurm_answers {
@@ -99,21 +88,29 @@ struct level {
 };
 std::vector<level> levels_of(const site& s);
 
+/// A job of pipelines and rings alone, as the bounds see it: `pipelines` rows of `stages` nodes, each with
+/// some stages of a pipeline or some tensor groups of one stage. Absent for any other.
+struct job_grid {
+    std::uint32_t stages = 1, pipelines = 1;
+    by_model ring{};  ///< bytes that one node sends on its rings
+    by_model cut{};   ///< that a pipeline sends between two nodes, both ways
+};
+std::optional<job_grid> grid_of(const request& r, const counted_job& job);
+
 /// A lower bound that needs no solver and holds for every size, and so is a weaker one: per level, how many
 /// places each stage's ring has to touch, or how often a pipeline has to change its place, going by the free
 /// hosts of the places alone.
-double counted_bound(const site& s, const test_case& c, const test::every_rank& job);
+double counted_bound(const site& s, const test_case& c, const job_grid& job, double ring, double cut);
 
-/// A lower bound on measured::weighted over every choice of nodes and ranks, from a mixed-integer program for
-/// jobs without tp, cp or ep groups over several nodes. Absent: too large, no solver, or not solved within
-/// its time.
+/// A lower bound on the weighted bytes over every choice of nodes and ranks, from a mixed-integer program.
+/// Absent: too large, no solver, or not solved within its time.
 struct oracle_limits {
     std::uint32_t variables = 40;
     int seconds = 2;
 };
 std::string oracle_solver();  ///< "cbc", "glpsol", or empty
-std::optional<double> oracle_bound(const site& s, const test_case& c, const test::every_rank& job,
-                                   const oracle_limits& limits);
+std::optional<double> oracle_bound(const site& s, const test_case& c, const job_grid& job, double ring,
+                                   double cut, const oracle_limits& limits);
 
 /// 2,000 jobs on 2,048 nodes, first come first served with backfill.
 void replay_day(banyan::bench::figures& figures, std::uint32_t seed, bool table);

@@ -109,13 +109,10 @@ site make_site(const plan_of_site& p) {
 
 std::vector<site> all_sites() {
     constexpr plan_of_site plans[] = {
-        {"rail, SU of 32", 16, 32, 4, 4, 8, 8, 1, false},
-        {"rail, SU of 32, names mixed", 16, 32, 4, 4, 8, 8, 1, true},
-        {"NVL72 racks of 18", 24, 18, 8, 3, 4, 4, 1, false},
-        {"leaves of 10", 40, 10, 40, 1, 1, 8, 1, false},
-        {"leaves of 16", 24, 16, 12, 2, 1, 8, 1, false},
-        {"1:7 above spine groups, leaves of 16", 32, 16, 8, 4, 8, 8, 7, false},
-        {"two sites, SU of 32", 16, 32, 4, 2, 8, 8, 1, false},
+        {"rail-32", 16, 32, 4, 4, 8, 8, 1, false},      {"rail-32-mixed", 16, 32, 4, 4, 8, 8, 1, true},
+        {"nvl72-18", 24, 18, 8, 3, 4, 4, 1, false},     {"leaves-10", 40, 10, 40, 1, 1, 8, 1, false},
+        {"leaves-16", 24, 16, 12, 2, 1, 8, 1, false},   {"thin-core-16", 32, 16, 8, 4, 8, 8, 7, false},
+        {"two-sites-32", 16, 32, 4, 2, 8, 8, 1, false}, {"leaves-20-mixed", 20, 20, 5, 4, 2, 4, 3, true},
     };
     std::vector<site> out;
     for (const auto& p : plans) out.push_back(make_site(p));

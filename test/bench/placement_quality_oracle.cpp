@@ -19,17 +19,15 @@ namespace {
 
 class program {
   public:
-    program(const site& s, const test_case& c, const test::every_rank& job)
-        : stages_(c.unit),
-          pipelines_(c.job.nodes / c.unit),
+    /// In units of what a ring sends, so that the solver sees numbers near 1.
+    program(const site& s, const test_case& c, const job_grid& job, double ring, double cut)
+        : stages_(job.stages),
+          pipelines_(job.pipelines),
           levels_(levels_of(s)),
-          free_(s.net.leaf_groups.size()) {
+          free_(s.net.leaf_groups.size()),
+          ring_(ring),
+          cut_(cut) {
         for (const auto h : c.free) ++free_[s.net.hosts[h].leaf_group];
-        const auto bytes = weights_of(c.job);
-        // What one node sends on its ring, and a node of the first stages to and from the next one. In units
-        // of the first, so that the solver sees numbers near 1.
-        ring_ = bytes[dimension::dp] * static_cast<double>(job.leaving(0, dimension::dp));
-        cut_ = 2 * bytes[dimension::pp] * static_cast<double>(job.leaving(0, dimension::pp));
     }
     std::uint32_t variables() const {
         std::uint32_t groups = 0;
@@ -150,10 +148,10 @@ std::string oracle_solver() {
     return {};
 }
 
-std::optional<double> oracle_bound(const site& s, const test_case& c, const test::every_rank& job,
-                                   const oracle_limits& limits) {
+std::optional<double> oracle_bound(const site& s, const test_case& c, const job_grid& job, double ring,
+                                   double cut, const oracle_limits& limits) {
     const auto solver = oracle_solver();
-    program lp(s, c, job);
+    program lp(s, c, job, ring, cut);
     if (solver.empty() || lp.variables() > limits.variables) return std::nullopt;
     const auto folder = std::filesystem::temp_directory_path();
     const auto input = (folder / fmt::format("quality_bench.{}.lp", getpid())).string();

@@ -35,12 +35,6 @@ int compare(const leaf& a, const leaf& b, const std::vector<std::size_t>& in_spi
 
 }  // namespace
 
-placement in_order(const hosts& nodes) {
-    placement out;
-    out.nodes = nodes;
-    return out;
-}
-
 hosts random_nodes(const hosts& free, std::uint32_t count, std::uint64_t seed) {
     std::mt19937 random(static_cast<std::uint32_t>(seed) + 77);
     auto out = free;
@@ -80,6 +74,23 @@ hosts tree_emulated(const site& s, const hosts& free, std::uint32_t count) {
         best->left = 0;
         for (auto& l : leaves) l.distance += l.spine_group == best->spine_group ? 2 : 4;
     }
+    std::sort(out.begin(), out.end());
+    return out;
+}
+
+hosts block_emulated(const site& s, const hosts& free, std::uint32_t count, std::uint32_t segment,
+                     bool largest_first) {
+    std::vector<hosts> blocks(s.net.leaf_groups.size());
+    for (const auto h : free) blocks[s.net.hosts[h].leaf_group].push_back(h);
+    for (auto& b : blocks) b.resize(b.size() - b.size() % segment);
+    if (largest_first)
+        std::stable_sort(blocks.begin(), blocks.end(),
+                         [](const hosts& a, const hosts& b) { return a.size() > b.size(); });
+    hosts out;
+    for (const auto& b : blocks)
+        for (const auto h : b)
+            if (out.size() < count) out.push_back(h);
+    if (out.size() < count) return {};
     std::sort(out.begin(), out.end());
     return out;
 }

@@ -43,7 +43,7 @@ json requests_for(const std::vector<site>& sites, const std::vector<test_case>& 
         out["cases"].push_back({{"site", c.site},
                                 {"busy", names_of(sites[c.site].net, busy)},
                                 {"nodes", c.job.nodes},
-                                {"segment", c.unit}});
+                                {"segment", c.job.dims.size(dimension::pp)}});
     }
     return out;
 }

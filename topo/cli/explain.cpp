@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A placement explained: which dimension crosses which tier, what that moves in a step, how far it is
-// from the least that any choice could have, and what Slurm's own rank order on the same nodes would cost.
+// A placement explained: which dimension crosses which tier, what that moves in a step, and what Slurm's own
+// rank order on the same nodes would cost.
 #include <memory>
 #include <numeric>
 
@@ -71,7 +71,6 @@ std::string bytes_text(double bytes) {
 nlohmann::json cost_json(const placement_cost& c) {
     nlohmann::json out{{"above_leaf_bytes", c.above_leaf()},
                        {"busiest_uplink_bytes", c.busiest_uplink},
-                       {"least_above_leaf_bytes", c.spine_bound},
                        {"dimensions", nlohmann::json::array()}};
     for (const auto t : all_tiers) out["bytes"][std::string(name_of(t))] = c.bytes[t];
     for (const auto& d : c.dimensions)
@@ -148,7 +147,6 @@ void print_text(const fabric& f, const train::plan& p, const explanation& r) {
                    bytes_text(d.bytes[tier::wan]));
     const auto above = r.cost.above_leaf(), by_name = r.in_name_order.above_leaf();
     fmt::print("\nabove the leaves in a step   {:>11}\n", bytes_text(above));
-    fmt::print("least with whole units       {:>11}\n", bytes_text(r.cost.spine_bound));
     fmt::print("ranks in name order          {:>11}\n", bytes_text(by_name));
     // A training that grew or lost a node keeps its other ranks where they are.
     if (const auto best = r.arranged.above_leaf(); best < above)

@@ -108,7 +108,8 @@ void add_place(CLI::App& app, action& chosen) {
     sub->add_option("--free", o->free, "host list of the nodes to choose from (default: all)");
     sub->add_option("--prefer", o->prefer, "host list of nodes to take first");
     sub->add_option("--model", o->model,
-                    "what the bytes that then decide follow from, such as hidden=8192,layers=80");
+                    "what the bytes that decide follow from, such as hidden=8192,layers=80,cp=ring (or "
+                    "cp=all-to-all); without it those of usual models");
     sub->add_flag("--json", o->json, "print JSON");
     sub->callback([o, &chosen] { chosen = [o] { return run(*o); }; });
 }

@@ -4,7 +4,7 @@
 // the communication graph.
 #pragma once
 
-#include <banyan/topo/shape.hpp>
+#include <banyan/topo/placement.hpp>
 
 namespace banyan::topo {
 
@@ -14,8 +14,11 @@ enum class pattern {
     line,       ///< each to both neighbours
     all_to_all  ///< each to every other
 };
-constexpr pattern pattern_of(dimension d) {
-    return d == dimension::pp ? pattern::line : d == dimension::ep ? pattern::all_to_all : pattern::ring;
+inline pattern pattern_of(const request& r, dimension d) {
+    if (d == dimension::pp) return pattern::line;
+    const bool to_all = d == dimension::ep ||
+                        (d == dimension::cp && r.model.value_or(model_size{}).cp == cp_scheme::all_to_all);
+    return to_all ? pattern::all_to_all : pattern::ring;
 }
 /// Sends between two members that have to do with each other, both directions together.
 constexpr std::uint32_t sends_of_pair(pattern p) { return p == pattern::ring ? 1 : 2; }
@@ -55,12 +58,13 @@ inline std::uint32_t stride_of(const shape& dims, dimension d) {
 
 /// Calls `visit(from, to)` for every pair of ranks that traffic_of has an edge for.
 template <class Visit>
-void each_send(const shape& dims, dimension d, Visit visit) {
+void each_send(const request& r, dimension d, Visit visit) {
+    const auto& dims = r.dims;
     const auto stride = stride_of(dims, d), size = dims.size(d), ranks = dims.ranks();
     if (size < 2) return;
     for (std::uint32_t rank = 0; rank < ranks; ++rank) {
         const auto at = rank / stride % size, first = rank - at * stride;
-        each_target(pattern_of(d), at, size,
+        each_target(pattern_of(r, d), at, size,
                     [&](std::uint32_t other) { visit(rank, first + other * stride); });
     }
 }

@@ -13,7 +13,7 @@ communication_graph::communication_graph(const request& r, const job_slots& job,
     const auto& cut = job.cut();
     for (const auto d : all_dimensions) {
         if (r.dims.size(d) < 2) continue;
-        const auto how = pattern_of(d);
+        const auto how = pattern_of(r, d);
         const auto join = [&](std::uint32_t a, std::uint32_t b, std::uint64_t ranks) {
             if (a == b || ranks == 0) return;
             pairs.push_back({job.slot_of_block(a), job.slot_of_block(b),
@@ -27,16 +27,6 @@ communication_graph::communication_graph(const request& r, const job_slots& job,
         }
     }
     connect(r.nodes, pairs);
-}
-
-communication_graph communication_graph::between(const partition& sets) const {
-    const auto& set_of = sets.set_of_slot();
-    std::vector<pair> pairs;
-    for (std::uint32_t slot = 0; slot < vertices(); ++slot)
-        for (const auto& e : of(slot))
-            if (slot < e.to && set_of[slot] != set_of[e.to])
-                pairs.push_back({set_of[slot], set_of[e.to], e.weight});
-    return communication_graph(sets.size(), pairs);
 }
 
 void communication_graph::connect(std::uint32_t vertices, const std::vector<pair>& pairs) {

@@ -29,9 +29,6 @@ class communication_graph {
     /// `weights`: of a send along each dimension. Cost: O(nodes), whatever the ranks.
     communication_graph(const request& r, const job_slots& job, const traffic& weights);
 
-    /// With the sets for vertices: edges within a set are gone, those between two are one. Cost: O(edges).
-    communication_graph between(const partition& sets) const;
-
     std::uint32_t vertices() const { return static_cast<std::uint32_t>(first_.size()) - 1; }
     std::size_t edges() const { return edges_.size(); }
 
@@ -55,7 +52,6 @@ class communication_graph {
         std::uint32_t a, b;
         double weight;
     };
-    communication_graph(std::uint32_t vertices, const std::vector<pair>& pairs) { connect(vertices, pairs); }
     void connect(std::uint32_t vertices, const std::vector<pair>& pairs);
     void merge_parallel_edges();
 

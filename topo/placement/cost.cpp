@@ -6,7 +6,6 @@
 #include "topo/placement/communication.hpp"
 #include "topo/placement/job_slots.hpp"
 #include "topo/placement/locations.hpp"
-#include "topo/placement/spine_bound.hpp"
 
 namespace banyan::topo {
 namespace {
@@ -89,7 +88,7 @@ class counter {
         dimension_cost out;
         out.dim = d;
         const auto size = r_.dims.size(d);
-        const bool to_all = pattern_of(d) == pattern::all_to_all;
+        const bool to_all = pattern_of(r_, d) == pattern::all_to_all;
         std::vector<std::uint32_t> groups, spines;
         each_group(r_.dims, d, [&](std::uint32_t first, std::uint32_t stride) {
             ++out.groups;
@@ -108,7 +107,7 @@ class counter {
             if (to_all) send_to_all(out, first, stride, size);
         });
         if (to_all) return out;
-        each_send(r_.dims, d, [&](std::uint32_t from, std::uint32_t to) { send(out, from, to); });
+        each_send(r_, d, [&](std::uint32_t from, std::uint32_t to) { send(out, from, to); });
         return out;
     }
 
@@ -163,7 +162,6 @@ placement_cost cost_of(const fabric& f, const request& r, const placement& p) {
             out.weighted += static_cast<double>(d.edges[t]) * weights[d.dim] * f.tier_cost[t];
         }
     out.busiest_uplink = load.busiest();
-    out.spine_bound = least_over_spines(f, r, where.job, where.slot_of_rank);
     return out;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// What is looked for after the packing: an assignment with a lower objective, of the units as they are or of
-// every slot.
+// What is looked for after the packing: an assignment with a lower objective.
 #pragma once
 
 #include <banyan/topo/placement.hpp>
@@ -12,9 +11,8 @@
 namespace banyan::topo {
 
 /// The assignment with the least objective of those that are constructed by orders, and what a local search
-/// makes of it; `start` where none is lower. `whole_units`: no unit of `start` is broken, and none is in what
-/// is returned: units are assigned, each as if it were one slot.
+/// makes of it; `start` where none is lower.
 assignment lower_objective(const fabric& f, const request& r, const job_slots& job, assignment start,
-                           bool whole_units, work& limit);
+                           work& limit);
 
 }  // namespace banyan::topo

@@ -34,7 +34,7 @@ link_load busiest_link(const fabric& f, const request& r, const placement& p, co
     // By link and direction: the end that sends is the one nearer to the source.
     std::unordered_map<std::uint64_t, double> load;
     for (const auto d : all_dimensions)
-        each_send(r.dims, d, [&](std::uint32_t from, std::uint32_t to) {
+        each_send(r, d, [&](std::uint32_t from, std::uint32_t to) {
             if (job.slot_of(from) == job.slot_of(to)) return;
             const auto path = hca[from] == none || hca[to] == none ? std::vector<std::uint32_t>{}
                                                                    : routes.path(hca[from], hca[to]);

@@ -17,12 +17,12 @@ namespace {
 /// Ranks that send to another one each, by the tier where the two meet.
 class tiers {
   public:
-    tiers(const job_slots& job, const slot_locations& at) : job_(job), at_(at) {}
+    tiers(const request& r, const job_slots& job, const slot_locations& at) : r_(r), job_(job), at_(at) {}
 
     /// To the next on a ring, or to both neighbours of a pipeline.
     by_tier<std::uint64_t> along(dimension d) const {
         by_tier<std::uint64_t> out{};
-        const auto how = pattern_of(d);
+        const auto how = pattern_of(r_, d);
         job_.cut().each_successor(
             d, how == pattern::ring, [&](std::uint32_t a, std::uint32_t b, std::uint64_t ranks) {
                 const auto t = at_.between(job_.slot_of_block(a), job_.slot_of_block(b));
@@ -58,6 +58,7 @@ class tiers {
     }
 
   private:
+    const request& r_;
     const job_slots& job_;
     const slot_locations& at_;
 };
@@ -67,12 +68,12 @@ class tiers {
 double weighted_cost(const fabric& f, const request& r, const placement& p) {
     const job_slots job(r);
     const slot_locations at(f, p.nodes);
-    const tiers count(job, at);
+    const tiers count(r, job, at);
     const auto weights = weights_of(r);
     double out = 0;
     for (const auto d : all_dimensions) {
         if (r.dims.size(d) < 2) continue;
-        const auto edges = pattern_of(d) == pattern::all_to_all ? count.all_to_all(d) : count.along(d);
+        const auto edges = pattern_of(r, d) == pattern::all_to_all ? count.all_to_all(d) : count.along(d);
         for (const auto t : all_tiers) out += static_cast<double>(edges[t]) * weights[d] * f.tier_cost[t];
     }
     return out;

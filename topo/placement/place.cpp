@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One placement: an assignment that keeps units whole, on one island where one holds the job, one with a
-// lower objective, and then hosts, spares and buddies. docs/decisions/004 has the whole.
+// One placement: an assignment by packing, on one island where one holds the job, one with a lower
+// objective, and then hosts, spares and buddies. docs/decisions/004 has the whole.
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
@@ -30,19 +30,22 @@ std::size_t crossings_of(const assignment& a) {
     return crossings(std::move(spine_groups));
 }
 
+bool has_islands(const fabric& f) {
+    return std::any_of(f.leaf_groups.begin(), f.leaf_groups.end(),
+                       [&](const leaf_group& g) { return g.island != f.leaf_groups.front().island; });
+}
+
 /// Between islands there is a line of a small share of a fabric's bandwidth, or none. So a job stays on one
 /// that holds all of it, even where a unit straddles leaf groups by that. An assignment for each of some, the
 /// one with the fewest broken units first, then crossings, then free hosts.
 std::vector<assignment> on_one_island(const fabric& f, const candidates& from, const request& r,
                                       const job_slots& job, work& limit) {
     constexpr std::size_t some = 4;
-    const auto& groups = f.leaf_groups;
     std::map<std::uint32_t, std::vector<std::uint32_t>> islands;
-    if (std::any_of(groups.begin(), groups.end(),
-                    [&](const leaf_group& g) { return g.island != groups.front().island; }))
+    if (has_islands(f))
         for (const auto h : from.free)
             if (const auto group = f.hosts[h].leaf_group; group != none)
-                islands[groups[group].island].push_back(h);
+                islands[f.leaf_groups[group].island].push_back(h);
     using key = std::tuple<std::uint32_t, std::size_t, std::size_t>;
     std::map<key, assignment> best;
     for (const auto& [island, hosts] : islands) {
@@ -59,16 +62,13 @@ std::vector<assignment> on_one_island(const fabric& f, const candidates& from, c
     return out;
 }
 
-/// The one with the least objective after a search from each; of those with the fewest broken units where
-/// these stay as they are.
+/// The one with the least objective after a search from each.
 assignment best_of(const fabric& f, const request& r, const job_slots& job, std::vector<assignment> from,
                    work& limit) {
-    // Units stay whole where no model says otherwise.
-    const bool whole_units = !r.model && from.front().broken == 0;
     std::optional<assignment> best;
     for (auto& start : from) {
-        if (best && (!limit.any() || (whole_units && start.broken > 0))) break;
-        auto found = lower_objective(f, r, job, std::move(start), whole_units, limit);
+        if (best && !limit.any()) break;
+        auto found = lower_objective(f, r, job, std::move(start), limit);
         if (!best || found.objective < best->objective) best = std::move(found);
     }
     return std::move(*best);
@@ -128,23 +128,13 @@ result<placement> place_within(const fabric& f, const candidates& from, const re
         if (risk[h] == 0) sound.push_back(h);
         if (risk[h] <= below_a_bad_link) below.push_back(h);
     }
-    const auto on = [&](std::span<const std::uint32_t> hosts) {
-        return on_one_island(f, {hosts, from.prefer, risk}, r, job, limit);
-    };
-    // Risky hosts only where no unit breaks without them, or by a model's bytes not at all.
-    std::optional<std::vector<assignment>> chosen;
-    std::size_t tried = 0;
-    for (const std::span<const std::uint32_t> hosts :
-         {std::span<const std::uint32_t>(sound), std::span<const std::uint32_t>(below), from.free}) {
-        if (hosts.size() < needed || hosts.size() == tried) continue;
-        if (chosen && (r.model || chosen->front().broken == 0)) break;
-        tried = hosts.size();
-        if (auto found = on(hosts); !chosen || found.front().broken < chosen->front().broken)
-            chosen = std::move(found);
-    }
+    std::span<const std::uint32_t> hosts = from.free;
+    for (const auto* some : {&below, &sound})
+        if (some->size() >= needed) hosts = *some;
+    auto chosen = on_one_island(f, {hosts, from.prefer, risk}, r, job, limit);
     // Hosts to prefer have shards, which count for more than bytes in a step.
     auto best =
-        from.prefer.empty() ? best_of(f, r, job, std::move(*chosen), limit) : std::move(chosen->front());
+        from.prefer.empty() ? best_of(f, r, job, std::move(chosen), limit) : std::move(chosen.front());
     return take_hosts(f, r, job, std::move(best), limit);
 }
 
@@ -167,8 +157,9 @@ std::vector<std::vector<std::uint32_t>> joined_parts(const fabric& f, std::span<
 result<placement> place_in_a_part(const fabric& f, const candidates& from, const request& r, work& limit) {
     constexpr std::size_t some = 4;
     const auto needed = std::size_t{r.nodes} + r.spares;
+    if (!has_islands(f) || from.free.size() < needed) return place_within(f, from, r, limit);
     const auto parts = joined_parts(f, from.free);
-    if (parts.size() < 2 || from.free.size() < needed) return place_within(f, from, r, limit);
+    if (parts.size() < 2) return place_within(f, from, r, limit);
     std::optional<placement> best;
     double least = 0;
     std::size_t tried = 0;

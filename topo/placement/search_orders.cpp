@@ -51,6 +51,17 @@ class order_search {
                     std::min(i, j), std::max(i, j), [&] { shift(i, j); }, [&] { shift(j, i); });
         better |= improve_quota(i, parts[i].size);
         for (const auto item : items_) better |= improve_quota(i, parts[i].size - parts[i].size % item);
+        return better || end_items(i);
+    }
+
+    /// As much as ends an item that began in another part.
+    bool end_items(std::size_t i) {
+        std::uint32_t reach = order_.parts[i].size;
+        for (std::size_t p = 0; p < i; ++p) reach += order_.parts[p].quota;
+        bool better = false;
+        for (const auto item : items_)
+            if (const auto rest = reach % item; rest < order_.parts[i].size)
+                better |= improve_quota(i, order_.parts[i].size - rest);
         return better;
     }
 

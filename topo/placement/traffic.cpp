@@ -23,7 +23,10 @@ traffic traffic_of(const shape& dims, const model_size& m) {
     const double activations = bytes_per_element * m.micro * m.sequence / c * m.hidden;
     traffic out{};
     out[dimension::tp] = t > 1 ? 8 * layers * activations * (t - 1) / t : 0;
-    out[dimension::cp] = c > 1 ? 3 * 2 * layers * activations / t * (c - 1) : 0;
+    const bool all_to_all = m.cp == cp_scheme::all_to_all;
+    out[dimension::cp] = c <= 1       ? 0
+                         : all_to_all ? 8 * layers * activations / t / c
+                                      : 3 * 2 * layers * activations / t * (c - 1);
     out[dimension::ep] = e > 1 ? 4 * layers * activations / t / e : 0;
     out[dimension::pp] = p > 1 ? activations / t : 0;
     out[dimension::dp] =
@@ -33,22 +36,18 @@ traffic traffic_of(const shape& dims, const model_size& m) {
 }
 
 traffic weights_of(const request& r) {
-    auto out = traffic_of(r.dims, r.model.value_or(model_size{}));
-    if (r.model) return out;
-    const auto outside = std::max({out[dimension::cp], out[dimension::ep], out[dimension::dp]});
-    auto inside = out[dimension::pp] > 0 ? out[dimension::pp] : out[dimension::tp];
-    if (out[dimension::tp] > 0) inside = std::min(inside, out[dimension::tp]);
-    if (inside <= 0) return out;
-    // Of the ranks of a node as few as one tensor group may send to the unit's next node, and all to others.
-    const auto ranks = std::max(1.0, static_cast<double>(r.ranks_per_node) / r.dims.size(dimension::tp));
-    const auto factor = std::max(1.0, weight_of_unit * ranks * outside / inside);
-    out[dimension::tp] *= factor;
-    out[dimension::pp] *= factor;
+    if (r.model) return traffic_of(r.dims, *r.model);
+    traffic out{};
+    for (const auto& m : usual_models) {
+        const auto bytes = traffic_of(r.dims, m);
+        for (const auto d : all_dimensions) out[d] += bytes[d];
+    }
     return out;
 }
 
 std::string text_of(const model_size& m) {
-    return fmt::format("hidden={},layers={},seq={},micro={}", m.hidden, m.layers, m.sequence, m.micro);
+    return fmt::format("hidden={},layers={},seq={},micro={}{}", m.hidden, m.layers, m.sequence, m.micro,
+                       m.cp == cp_scheme::ring ? "" : ",cp=all-to-all");
 }
 
 result<model_size> parse_model(std::string_view text) {
@@ -61,6 +60,12 @@ result<model_size> parse_model(std::string_view text) {
     model_size out;
     constexpr std::uint64_t most = 10'000'000;
     for (const auto& [key, value] : *pairs) {
+        if (key == "cp") {
+            if (value != "ring" && value != "all-to-all")
+                return wrong(fmt::format("cp={} is no scheme", value), "schemes are ring and all-to-all");
+            out.cp = value == "ring" ? cp_scheme::ring : cp_scheme::all_to_all;
+            continue;
+        }
         const auto number = parse_number(value, most);
         if (!number || *number == 0)
             return wrong(fmt::format("{}={} is not a number from 1 to {}", key, value, most), example);
@@ -74,9 +79,9 @@ result<model_size> parse_model(std::string_view text) {
         else if (key == "micro")
             out.micro = n;
         else {
-            const auto close = nearest(key, {"hidden", "layers", "seq", "micro"});
+            const auto close = nearest(key, {"hidden", "layers", "seq", "micro", "cp"});
             return wrong(fmt::format("unknown key \"{}\"", key),
-                         close.empty() ? "keys are hidden, layers, seq and micro"
+                         close.empty() ? "keys are hidden, layers, seq, micro and cp"
                                        : fmt::format("did you mean {}?", close));
         }
     }

@@ -37,7 +37,7 @@ double weigh_all_pairs(const fabric& f, const request& r, const placement& p) {
         for (const auto rank : slots[s]) host_of[rank] = p.nodes[s];
     double out = 0;
     for (const auto d : all_dimensions)
-        each_send(r.dims, d, [&](std::uint32_t a, std::uint32_t b) {
+        each_send(r, d, [&](std::uint32_t a, std::uint32_t b) {
             const auto t = tier_between(f, host_of[a], host_of[b]);
             out += weights_of(r)[d] * f.tier_cost[t];
         });
@@ -152,7 +152,7 @@ TEST_CASE("slots and units by arithmetic are those that one gets rank by rank", 
         for (bool again = true; again;) {
             again = false;
             for (const auto d : {dimension::tp, dimension::pp})
-                each_send(r.dims, d, [&](std::uint32_t a, std::uint32_t b) {
+                each_send(r, d, [&](std::uint32_t a, std::uint32_t b) {
                     auto &x = unit[job.slot_of(a)], &y = unit[job.slot_of(b)];
                     again |= x != y;
                     x = y = std::min(x, y);

@@ -49,40 +49,11 @@ TEST_CASE("what crosses which tier", "[topo]") {
     // Each of the two rings leaves either group once.
     const auto dp = traffic_of(r.dims, model_size{})[dimension::dp];
     CHECK(c.above_leaf() == Approx(4 * dp));
-    CHECK(c.spine_bound == Approx(4 * dp));
     // The same job over the core.
     p.nodes = {0, 1, 2, 3, 8, 9, 10, 11};
     const auto far = cost_of(f, r, p);
     CHECK(far.bytes[tier::core] == Approx(4 * dp));
     CHECK(of(far, dimension::dp).over_spine_groups == 2);
-}
-
-TEST_CASE("no placement with whole units sends less than the bound", "[topo]") {
-    const auto f = groups_of({4, 4, 4, 4}, 2);
-    const auto bound_of = [&](const char* shape, std::uint32_t nodes) {
-        const auto r = make(shape, nodes);
-        const auto p = place(f, all_hosts(f), r).value();
-        const auto c = cost_of(f, r, p);
-        CHECK(c.spine_bound <= c.above_leaf() * (1 + 1e-12));
-        return std::pair(c.spine_bound, c.above_leaf());
-    };
-    const auto bytes = [](const char* shape) { return traffic_of(parse_shape(shape).value(), model_size{}); };
-    SECTION("rings of dp inside a leaf group, where cp joins these") {
-        // Were only dp asked, each of its eight rings would have to leave each of two groups.
-        const auto [bound, sent] = bound_of("dp=4,cp=2", 8);
-        const auto b = bytes("dp=4,cp=2");
-        CHECK(bound == Approx(2 * std::min({b[dimension::dp] + b[dimension::cp], 2 * b[dimension::dp],
-                                            4 * b[dimension::cp]})));
-        CHECK(sent >= bound);
-    }
-    SECTION("expert parallel groups") { bound_of("ep=4,dp=4", 16); }
-    SECTION("all of them") { bound_of("pp=2,ep=2,cp=2,dp=2", 16); }
-    SECTION("dp inside a node alone leaves nothing") {
-        const auto r = make_request(parse_shape("dp=8,cp=8").value(), 8, 8, 0).value();
-        const auto c = cost_of(f, r, place(f, all_hosts(f), r).value());
-        CHECK(c.spine_bound == Approx(2 * 8 * bytes("dp=8,cp=8")[dimension::cp]));
-        CHECK(c.spine_bound <= c.above_leaf() * (1 + 1e-12));
-    }
 }
 
 TEST_CASE("the busiest uplink is counted by rail", "[topo]") {
@@ -96,14 +67,11 @@ TEST_CASE("the busiest uplink is counted by rail", "[topo]") {
     CHECK(c.busiest_uplink == Approx(dp / 2));
 }
 
-TEST_CASE("bundles of context parallel units stay in one group where they fit", "[topo]") {
+TEST_CASE("context parallel groups, which send most, stay in one leaf group", "[topo]") {
     const auto f = groups_of({6, 6, 6, 6});
     const auto r = make("cp=2,pp=2,dp=5", 20);
-    const auto p = place(f, all_hosts(f), r).value();
-    const auto c = cost_of(f, r, p);
-    CHECK(of(c, dimension::pp).over_leaf_groups == 0);
-    // Four hosts a bundle: one in each group whole, the fifth cannot be.
-    CHECK(of(c, dimension::cp).over_leaf_groups <= 2);
+    const auto c = cost_of(f, r, place(f, all_hosts(f), r).value());
+    CHECK(of(c, dimension::cp).over_leaf_groups == 0);
 }
 
 TEST_CASE("spine groups are part of the choice", "[topo]") {

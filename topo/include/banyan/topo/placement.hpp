@@ -3,8 +3,7 @@
 // Which nodes, and which ranks on them. Pure functions of their arguments: the same input gives the same
 // output everywhere.
 //
-// A slot is one node's share of the ranks. Slots that a pipeline group connects form a unit; a unit should
-// sit in one leaf group, so that pipeline traffic crosses no spine.
+// A slot is one node's share of the ranks. Slots that a pipeline group connects form a unit.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +19,17 @@
 
 namespace banyan::topo {
 
+/// How context parallel ranks share attention: keys and values passed round (ring attention), or each rank
+/// all tokens of some heads (DeepSpeed-Ulysses).
+enum class cp_scheme : std::uint8_t { ring, all_to_all };
+
 /// What the traffic of a job follows from. The default is a dense model of about 70 billion parameters.
 struct model_size {
     std::uint32_t hidden = 8192;
     std::uint32_t layers = 80;
     std::uint32_t sequence = 8192;  ///< tokens
     std::uint32_t micro = 16;       ///< sequences that go through one pipeline in a step
+    cp_scheme cp = cp_scheme::ring;
 };
 
 struct request {
@@ -33,9 +37,8 @@ struct request {
     std::uint32_t nodes = 0;           ///< that run ranks, spares not counted
     std::uint32_t ranks_per_node = 0;  ///< nodes * ranks_per_node == dims.ranks()
     std::uint32_t spares = 0;
-    std::optional<model_size>
-        model;               ///< whose bytes decide alone; without it, units stay whole where they can
-    bool launchers = false;  ///< one task a node starts its ranks, as torchrun does
+    std::optional<model_size> model;  ///< whose bytes decide; without it, those of usual_models
+    bool launchers = false;           ///< one task a node starts its ranks, as torchrun does
 
     /// Of a training step, and of each of its nodes.
     std::uint32_t tasks() const { return launchers ? nodes : dims.ranks(); }
@@ -77,9 +80,10 @@ struct candidates {
     std::span<const float> risk;
 };
 
-/// On one island if one holds the job, and else on islands that WAN links join. Whole units in leaf groups
-/// whenever the free hosts allow it, then the fewest spine and leaf groups by what crossing them costs, then
-/// the tightest fit. Risky hosts only where no unit would break without them.
+/// On one island if one holds the job, else on islands that WAN links join, and risky hosts only where the
+/// others do not suffice. Of the assignments that are looked at the one with the fewest weighted bytes
+/// (weights_of, fabric::tier_cost); among them are the nodes in name order and those that Slurm's
+/// topology/tree and topology/block would take.
 ///
 /// Cost: O(hosts + nodes log nodes), and of `limit` at most most_work_of_placement, which it takes off; with
 /// few left what it finds may be a dearer placement, never none. Ranks cost nothing, neither time nor memory.

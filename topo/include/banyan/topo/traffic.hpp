@@ -4,6 +4,7 @@
 // placement makes them go. Analytic: it ranks placements, it predicts no step time.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -20,30 +21,31 @@
 namespace banyan::topo {
 
 /// Bytes that one rank sends in one step to each neighbour along a dimension: its successor on the ring (tp,
-/// cp, dp), either neighbour of the pipeline (pp), every other member (ep).
+/// cp, dp), either neighbour of the pipeline (pp), every other member (ep, and cp by cp_scheme::all_to_all).
 using traffic = by_dimension<double>;
 
 /// Per edge of each dimension, in bf16 (2 bytes), sequence parallel, distributed optimizer:
 ///   tp   ring share (t-1)/t of a sequence's activations, 8 collectives a layer (4 forward, 4 backward)
-///   cp   keys and values passed round the ring of each layer, forward once and backward twice
+///   cp   keys and values passed round the ring of each layer, forward once and backward twice; or by
+///        cp_scheme::all_to_all queries, keys, values and what comes of them exchanged, forward and backward
 ///   ep   a member's share of the tokens, out and back, forward and backward, in each layer
 ///   pp   the activations at a stage's edge, and their gradients back
 ///   dp   gradients reduced and parameters gathered: 2 (d-1)/d of a rank's parameters
 /// with 12 hidden^2 parameters a layer (Kaplan et al. 2020, section 2.1; embeddings left out).
 traffic traffic_of(const shape& dims, const model_size& model);
 
-/// What placement weighs an edge of each dimension by: its bytes. Where the request has no model they are
-/// those of the default one, a usual large model, but for tp and pp, which count by one factor for more: what
-/// joins two nodes of a unit weighs at least weight_of_unit times what one of them sends along any other one.
-/// For a pipeline's bytes stand in the way of every micro batch, and those of data parallel peers flow once a
-/// step, under the backward pass; so units stay whole as a rule, and of those that are whole the fewest bytes
-/// decide.
-traffic weights_of(const request& r);
-inline constexpr double weight_of_unit = 64;
+/// Whose bytes stand for those of a job that names no model: dense models of 7 and 70 billion parameters, and
+/// one of eight experts (8x22B).
+inline constexpr std::array usual_models{model_size{4096, 32, 4096, 8}, model_size{},
+                                          model_size{6144, 56, 8192, 8}};
 
-/// "hidden=8192,layers=80,seq=8192,micro=16": what is left out keeps its default.
+/// What placement weighs an edge of each dimension by: its bytes, of the request's model, or else of the
+/// usual models together.
+traffic weights_of(const request& r);
+
+/// "hidden=8192,layers=80,seq=8192,micro=16,cp=ring" (or cp=all-to-all): what is left out keeps its default.
 result<model_size> parse_model(std::string_view text);
-/// All of it, as parse_model takes it.
+/// As parse_model takes it, without cp=ring.
 std::string text_of(const model_size& m);
 
 /// One dimension of a placed job.
@@ -66,9 +68,6 @@ struct placement_cost {
     /// Bytes per step on the busiest uplink of a leaf if a rail's traffic spreads evenly over its uplinks, as
     /// adaptive routing does at best; 0 when nothing leaves a leaf or the fabric has no uplinks.
     double busiest_uplink = 0;
-    /// Least bytes over the spines that any choice of nodes could have with every unit whole, were the whole
-    /// fabric free.
-    double spine_bound = 0;
 
     double above_leaf() const { return bytes[tier::spine] + bytes[tier::core] + bytes[tier::wan]; }
 };
