@@ -132,6 +132,11 @@ result<dump> read_dump(std::string text) {
     const std::string_view all = *out.text;
     const auto f = form_of(all);
     BANYAN_CHECK(read_form(f, all, out));
+    if (out.nodes.empty() && f != form::records && !out.complaints.empty())
+        return fail(errc::invalid_input,
+                    fmt::format("nothing of it could be read; line {}: {}", out.complaints[0].line,
+                                out.complaints[0].what),
+                    "keep the tool's whole output as it is");
     if (out.nodes.empty()) return not_a_dump(all, binary);
     // No cut leaves the signs of one in a tree: there each link stands once.
     if (out.untold.cables) return out;

@@ -26,18 +26,6 @@ namespace {
 
 using sums = std::map<std::pair<std::uint32_t, std::uint32_t>, double>;
 
-sums edges_of(const communication_graph& graph) {
-    sums out;
-    for (std::uint32_t slot = 0; slot < graph.vertices(); ++slot)
-        for (const auto& e : graph.of(slot)) {
-            REQUIRE(e.to != slot);
-            REQUIRE(e.weight > 0);
-            if (slot > e.to) continue;
-            REQUIRE(out.emplace(std::pair(slot, e.to), e.weight).second);
-        }
-    return out;
-}
-
 /// Any shape in any order on any nodes that it divides over: several stages or tensor groups on a node,
 /// groups over several nodes, blocks that cut groups anywhere.
 request some_job(std::mt19937& random, std::uint32_t most_ranks) {
