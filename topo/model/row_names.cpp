@@ -39,7 +39,7 @@ parts split(const std::string& name) {
 }
 
 /// Whether values[i] = values[0] + step * (places[i] - places[0]) for one step that is not 0.
-bool in_step(const std::vector<long>& places, const std::vector<long>& values) {
+bool steps_evenly(const std::vector<long>& places, const std::vector<long>& values) {
     const auto dp = places[1] - places[0], dv = values[1] - values[0];
     // Of two names each step fits: only the plainest is believed.
     if (dv == 0 || dv % dp != 0 || (values.size() == 2 && dv != dp)) return false;
@@ -104,8 +104,8 @@ row_name told_by(std::span<const std::pair<long, std::string>> row, long at, std
         ranks.push_back(static_cast<long>(i));
         values.push_back(numbers->of(all[i]));
     }
-    const bool without = in_step(ranks, values);
-    if (!in_step(places, values)) {
+    const bool without = steps_evenly(ranks, values);
+    if (!steps_evenly(places, values)) {
         out.shows = without ? -1 : 0;
         return out;
     }

@@ -30,10 +30,6 @@ int lower_switches::name_says_leaf(std::uint32_t sw) {
     if (is_line_card(name) && !leaf_name_.empty() && !is_line_card(leaf_name_)) return -1;
     if (const auto role = role_in_name(name); role != switch_role::untold)
         return role == switch_role::leaf ? 1 : -1;
-    // Nothing but spine cards is above a director's line cards: on their other ports are boxes below.
-    std::size_t cards = 0;
-    for (const auto p : g_.peers[sw]) cards += is_line_card(f_.switches[p].name);
-    if (2 * cards > g_.peers[sw].size()) return 1;
     const auto pattern = name_pattern(name);
     if (name.empty() || is_factory_switch(name) || leaf_name_ == spine_name_) return 0;
     return pattern == leaf_name_ ? 1 : pattern == spine_name_ ? -1 : 0;
@@ -42,8 +38,14 @@ int lower_switches::name_says_leaf(std::uint32_t sw) {
 float lower_switches::sure(std::uint32_t sw, unsigned level) {
     if (level == 0) return 0;
     std::vector<std::uint32_t> mine;
+    std::size_t cards = 0;
     for (const auto p : g_.peers[sw])
-        if (f_.switches[p].level == level) mine.push_back(p);
+        if (f_.switches[p].level == level) {
+            mine.push_back(p);
+            cards += is_line_card(f_.switches[p].name);
+        }
+    // Nothing but spine cards is above a director's line cards: on their other ports are boxes below.
+    if (2 * cards > mine.size() && role_in_name(f_.switches[sw].name) == switch_role::untold) return 0.95f;
     const auto like =
         compare_.nearest(sw, mine, [&](std::uint32_t i) { return f_.switches[i].level == level - 1; });
     if (like.sw == none) return 0;

@@ -115,7 +115,7 @@ inline std::size_t rail_at(const leaf_group& g, std::size_t leaf) {
 struct exclusion {
     guid id = 0;
     std::string name;
-    std::string kind;  ///< sharp, ufm, storage, router or unattributed
+    std::string kind;  ///< sharp, ufm, storage, dpu, no-lid, router or unattributed
     std::string why;   ///< the evidence
 };
 
