@@ -20,6 +20,7 @@ std::uint32_t rank_at(const shape& dims, const by_dimension<std::uint32_t>& at) 
 tier where_they_meet(const fabric& f, std::uint32_t a, std::uint32_t b) {
     if (a == b) return tier::host;
     const auto x = f.hosts[a].leaf_group, y = f.hosts[b].leaf_group;
+    if (x == y && f.hosts[a].nvlink != none && f.hosts[a].nvlink == f.hosts[b].nvlink) return tier::nvlink;
     if (x == y) return tier::leaf;
     const auto &g = f.leaf_groups[x], &h = f.leaf_groups[y];
     return g.spine_group == h.spine_group ? tier::spine : g.island == h.island ? tier::core : tier::wan;

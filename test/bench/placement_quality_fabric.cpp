@@ -82,7 +82,7 @@ site make_site(const plan_of_site& p) {
     s.group_size = p.group_size;
     s.ranks_per_node = p.ranks_per_node;
     auto& f = s.net;
-    f.tier_cost = {0, 0, 1, 1 + p.core_oversubscription, wan_cost};
+    f.tier_cost = {0, 0, 0, 1, 1 + p.core_oversubscription, wan_cost};
     for (std::uint32_t spine = 0; spine < (p.groups + p.spine_group - 1) / p.spine_group; ++spine) {
         auto& sw = f.switches.emplace_back();
         sw.name = fmt::format("spine-{}", spine + 1);

@@ -138,13 +138,16 @@ void print_text(const fabric& f, const train::plan& p, const explanation& r) {
     fmt::print("{} on {}\n", r.asked.dims.text(), compress_hostlist(p.nodes));
     const auto s = spread_of(f, r.asked, r.placed);
     for (const auto& [group, nodes] : s.groups) fmt::print("  {}: {}\n", group, counted(nodes, "node"));
-    fmt::print("\n{:<4} {:>7} {:>12} {:>13} {:>7} {:>11} {:>11} {:>11} {:>11}\n", "dim", "groups",
-               "> leaf group", "> spine group", "spread", "leaf", "spine", "core", "wan");
+    const bool nvlink = std::ranges::any_of(f.hosts, [](const host& h) { return h.nvlink != none; });
+    fmt::print("\n{:<4} {:>7} {:>12} {:>13} {:>7}{} {:>11} {:>11} {:>11} {:>11}\n", "dim", "groups",
+               "> leaf group", "> spine group", "spread", nvlink ? "      nvlink" : "", "leaf", "spine",
+               "core", "wan");
     for (const auto& d : r.cost.dimensions)
-        fmt::print("{:<4} {:>7} {:>12} {:>13} {:>7} {:>11} {:>11} {:>11} {:>11}\n", name_of(d.dim), d.groups,
-                   d.over_leaf_groups, d.over_spine_groups, d.largest_spread, bytes_text(d.bytes[tier::leaf]),
-                   bytes_text(d.bytes[tier::spine]), bytes_text(d.bytes[tier::core]),
-                   bytes_text(d.bytes[tier::wan]));
+        fmt::print("{:<4} {:>7} {:>12} {:>13} {:>7}{} {:>11} {:>11} {:>11} {:>11}\n", name_of(d.dim),
+                   d.groups, d.over_leaf_groups, d.over_spine_groups, d.largest_spread,
+                   nvlink ? fmt::format(" {:>11}", bytes_text(d.bytes[tier::nvlink])) : "",
+                   bytes_text(d.bytes[tier::leaf]), bytes_text(d.bytes[tier::spine]),
+                   bytes_text(d.bytes[tier::core]), bytes_text(d.bytes[tier::wan]));
     const auto above = r.cost.above_leaf(), by_name = r.in_name_order.above_leaf();
     fmt::print("\nabove the leaves in a step   {:>11}\n", bytes_text(above));
     fmt::print("ranks in name order          {:>11}\n", bytes_text(by_name));

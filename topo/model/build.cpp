@@ -61,6 +61,7 @@ fabric build_fabric(const dump& d, const build_options& options) {
     build::take_hosts(s);
     build::group_leaves(s);
     build::take_site(s);
+    number_nvlink_domains(out);
     out.tier_cost = tier_costs(out);
     mark_slow_hosts(out);
     build::find_defects(s);

@@ -110,7 +110,11 @@ by_tier<double> tier_costs(const fabric& f) {
         const auto below = tiers[up - 1].gbps, above = tiers[up].gbps - tiers[up].bad_gbps;
         return below > 0 && above > 0 ? std::max(1.0, below / above) : 1.0;
     };
-    const double spine = lack(1), core = spine + lack(2);
+    // A GPU of 2024 sends nine times as fast over NVLink (900 GB/s) as over its HCA (800 Gbit/s). Without
+    // NVLink between hosts every byte goes over the HCA, and the leaf costs nothing more.
+    constexpr double nvlink_over_hca = 9;
+    const bool joined = std::ranges::any_of(f.hosts, [](const host& h) { return h.nvlink != none; });
+    const double leaf = joined ? nvlink_over_hca : 0, spine = leaf + lack(1), core = spine + lack(2);
     double wan = 64;
     std::uint32_t islands = 1;
     for (const auto& g : f.leaf_groups) islands = std::max(islands, g.island + 1);
@@ -118,7 +122,7 @@ by_tier<double> tier_costs(const fabric& f) {
     for (const auto& w : f.wan)
         if (w.gbps > 0 && (thinnest == 0 || w.gbps < thinnest)) thinnest = w.gbps;
     if (thinnest > 0 && tiers.size() > 1) wan = tiers[1].gbps / islands / thinnest;
-    return {0, 0, spine, core, std::max(wan, core + 1)};
+    return {0, 0, leaf, spine, core, std::max(wan, core + 1)};
 }
 
 std::vector<leaf_load> leaf_loads(const fabric& f) {

@@ -2,8 +2,7 @@
 #include "topo/placement/bins.hpp"
 
 #include <algorithm>
-#include <string_view>
-#include <tuple>
+#include <utility>
 
 namespace banyan::topo {
 
@@ -35,26 +34,42 @@ free_bins make_bins(const fabric& f, const candidates& from) {
         if (h < preferred.size()) preferred[h] = true;
     const auto is_preferred = [&](std::uint32_t host) { return !preferred.empty() && preferred[host]; };
     const auto key = [&](std::uint32_t host) {
-        return std::tuple(!is_preferred(host), host < from.risk.size() ? from.risk[host] : 0.f,
-                          std::string_view(f.hosts[host].nvlink_domain));
+        return std::pair(!is_preferred(host), host < from.risk.size() ? from.risk[host] : 0.f);
     };
     const auto before = [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); };
-    const auto add = [&](bin p, std::uint32_t begin, std::uint32_t end) {
-        const auto hosts = std::span(out.hosts).subspan(begin, end - begin);
-        if (hosts.empty()) return;
-        if (!std::is_sorted(hosts.begin(), hosts.end(), before))
-            std::stable_sort(hosts.begin(), hosts.end(), before);
-        p.hosts = hosts;
+    const auto add = [&](location at, std::uint32_t begin, std::uint32_t end) {
+        bin p;
+        p.at = p.where = at;
+        p.hosts = std::span(out.hosts).subspan(begin, end - begin);
         p.size = end - begin;
-        p.preferred = static_cast<std::uint32_t>(std::count_if(hosts.begin(), hosts.end(), is_preferred));
+        p.preferred = static_cast<std::uint32_t>(std::count_if(p.hosts.begin(), p.hosts.end(), is_preferred));
         out.bins.push_back(p);
     };
+    const auto nvlink_of = [&](std::uint32_t host) { return f.hosts[host].nvlink; };
+    const bool domains =
+        std::any_of(from.free.begin(), from.free.end(), [&](auto host) { return nvlink_of(host) != none; });
     for (std::uint32_t g = 0; g < groups; ++g) {
-        bin p;
-        p.at = {g, f.leaf_groups[g].spine_group, f.leaf_groups[g].island};
-        add(p, first[g], first[g + 1]);
+        const auto hosts = std::span(out.hosts).subspan(first[g], first[g + 1] - first[g]);
+        if (hosts.empty()) continue;
+        if (domains)
+            std::stable_sort(hosts.begin(), hosts.end(),
+                             [&](auto a, auto b) { return nvlink_of(a) < nvlink_of(b); });
+        for (auto begin = first[g]; begin < first[g + 1];) {
+            const auto nvlink = nvlink_of(out.hosts[begin]);
+            auto end = begin;
+            while (end < first[g + 1] && nvlink_of(out.hosts[end]) == nvlink) ++end;
+            const auto some = std::span(out.hosts).subspan(begin, end - begin);
+            if (!std::is_sorted(some.begin(), some.end(), before))
+                std::stable_sort(some.begin(), some.end(), before);
+            add({g, f.leaf_groups[g].spine_group, f.leaf_groups[g].island, nvlink}, begin, end);
+            begin = end;
+        }
     }
     for (auto i = first[groups]; i < first[groups + 1]; ++i) add({}, i, i + 1);
+    // One level lower, for what counts levels.
+    if (domains)
+        for (std::uint32_t i = 0; i < out.bins.size(); ++i)
+            if (auto& at = out.bins[i].at; at.known()) at = {i, at.leaf_group, at.island, at.nvlink};
     return out;
 }
 

@@ -12,10 +12,14 @@
 
 namespace banyan::topo {
 
-/// The free hosts of one leaf group, in the order in which they are taken.
+/// The free hosts of one leaf group, in the order in which they are taken; where hosts share NVLink, those of
+/// one domain in it.
 struct bin {
-    std::uint32_t number = 0;     ///< for a caller that reorders them
-    location at;                  ///< of each of its hosts
+    std::uint32_t number = 0;  ///< for a caller that reorders them
+    /// Of each of its hosts. Where hosts share NVLink one level lower: its own number for the leaf group, and
+    /// the leaf group for the spine group.
+    location at;
+    location where;               ///< of each of its hosts
     std::uint32_t preferred = 0;  ///< of its hosts
     std::span<const std::uint32_t> hosts;
     std::uint32_t size = 0;   ///< how many hosts
@@ -47,14 +51,17 @@ float risk_of(const fabric& f, std::span<const float> risk, std::uint32_t host);
 /// bin of its own.
 free_bins make_bins(const fabric& f, const candidates& from);
 
-/// What a byte costs between hosts of two bins, by their indices; within one it is free.
+/// What a byte costs between hosts of two bins, by their indices; within one it is free. Of hosts without
+/// NVLink to others what every byte costs is left out.
 class bin_distances {
   public:
     bin_distances(const fabric& f, const std::vector<bin>& bins) : cost_(f.tier_cost) {
-        for (const auto& b : bins) at_.push_back(b.at);
+        for (const auto& b : bins) at_.push_back(b.where);
     }
     double operator()(std::uint32_t a, std::uint32_t b) const {
-        return a == b ? 0 : cost_[tier_between(at_[a], at_[b])];
+        if (a == b) return 0;
+        const bool plain = at_[a].nvlink == none && at_[b].nvlink == none;
+        return cost_[tier_between(at_[a], at_[b])] - (plain ? cost_[tier::leaf] : 0);
     }
 
   private:

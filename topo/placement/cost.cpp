@@ -96,9 +96,9 @@ class counter {
             spines.clear();
             for (std::uint32_t i = 0; i < size; ++i) {
                 const auto slot = where_.slot_of_rank[first + i * stride];
-                const auto [group, spine, island] = where_.at[slot];
-                if (groups.empty() || groups.back() != group) groups.push_back(group);
-                if (spines.empty() || spines.back() != spine) spines.push_back(spine);
+                const auto& at = where_.at[slot];
+                if (groups.empty() || groups.back() != at.leaf_group) groups.push_back(at.leaf_group);
+                if (spines.empty() || spines.back() != at.spine_group) spines.push_back(at.spine_group);
             }
             const auto spread = distinct(groups);
             out.largest_spread = std::max(out.largest_spread, spread);

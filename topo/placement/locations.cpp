@@ -14,7 +14,7 @@ slot_locations::slot_locations(const fabric& f, std::span<const std::uint32_t> n
 
 pair_histogram::pair_histogram(const slot_locations& at)
     : at_(at), in_slot_(at.slots()), core_of_slot_(at.slots(), none) {
-    std::uint32_t groups = 0, spines = 0, islands = 0;
+    std::uint32_t groups = 0, spines = 0, islands = 0, domains = 0;
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> cores;
     std::vector<std::uint32_t> core_of_group;
     for (std::uint32_t slot = 0; slot < at.slots(); ++slot) {
@@ -23,6 +23,7 @@ pair_histogram::pair_histogram(const slot_locations& at)
         groups = std::max(groups, p.leaf_group + 1);
         spines = std::max(spines, p.spine_group + 1);
         islands = std::max(islands, p.island + 1);
+        if (p.nvlink != none) domains = std::max(domains, p.nvlink + 1);
         core_of_group.resize(groups, none);
         auto& core = core_of_group[p.leaf_group];
         if (core == none)
@@ -30,6 +31,7 @@ pair_histogram::pair_histogram(const slot_locations& at)
                        .first->second;
         core_of_slot_[slot] = core;
     }
+    in_nvlink_.resize(domains);
     in_group_.resize(groups);
     in_spine_.resize(spines);
     in_island_.resize(islands);
@@ -42,6 +44,7 @@ void pair_histogram::add(std::uint32_t slot, std::uint64_t members) {
     all_ += members;
     const auto& p = at_[slot];
     if (!p.known()) return;
+    if (p.nvlink != none) in_nvlink_[p.nvlink] += members;
     in_group_[p.leaf_group] += members;
     in_spine_[p.spine_group] += members;
     in_island_[p.island] += members;
@@ -53,14 +56,16 @@ by_tier<std::uint64_t> pair_histogram::pairs() const {
     for (const auto slot : slots_) {
         const auto& p = at_[slot];
         const auto mine = in_slot_[slot];
-        const auto leaf = p.known() ? in_group_[p.leaf_group] - mine : 0;
+        const auto nvlink = p.nvlink != none ? in_nvlink_[p.nvlink] - mine : 0;
+        const auto leaf = p.known() ? in_group_[p.leaf_group] - mine - nvlink : 0;
         const auto spine = p.known() ? in_spine_[p.spine_group] - in_group_[p.leaf_group] : 0;
         const auto core = p.known() ? in_island_[p.island] - in_core_[core_of_slot_[slot]] : 0;
         out[tier::host] += mine * (mine - 1);
+        out[tier::nvlink] += mine * nvlink;
         out[tier::leaf] += mine * leaf;
         out[tier::spine] += mine * spine;
         out[tier::core] += mine * core;
-        out[tier::wan] += mine * (all_ - mine - leaf - spine - core);
+        out[tier::wan] += mine * (all_ - mine - nvlink - leaf - spine - core);
     }
     return out;
 }
@@ -75,6 +80,7 @@ void pair_histogram::clear() {
         const auto& p = at_[slot];
         in_slot_[slot] = 0;
         if (!p.known()) continue;
+        if (p.nvlink != none) in_nvlink_[p.nvlink] = 0;
         in_group_[p.leaf_group] = in_spine_[p.spine_group] = in_island_[p.island] = 0;
         in_core_[core_of_slot_[slot]] = 0;
     }

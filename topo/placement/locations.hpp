@@ -45,7 +45,7 @@ class pair_histogram {
     const slot_locations& at_;
     std::uint64_t all_ = 0;
     /// By number. A core joins the slots of one spine group on one island.
-    std::vector<std::uint64_t> in_slot_, in_group_, in_spine_, in_island_, in_core_;
+    std::vector<std::uint64_t> in_slot_, in_nvlink_, in_group_, in_spine_, in_island_, in_core_;
     std::vector<std::uint32_t> core_of_slot_;
     std::vector<std::uint32_t> slots_;  ///< that have members
 };

@@ -20,6 +20,7 @@ class waiting {
         for (std::size_t i = hosts.size(); i-- > 0;) {
             all_.push_back(i);
             if (const auto at = location_of(f, hosts[i]); at.known()) {
+                if (at.nvlink != none) in_domain_[at.nvlink].push_back(i);
                 in_group_[at.leaf_group].push_back(i);
                 under_spine_[at.spine_group].push_back(i);
                 in_reach_[reach_[hosts[i]]].push_back(i);
@@ -29,11 +30,12 @@ class waiting {
         }
     }
 
-    /// One that `host` meets at tier `within` or below: leaf, spine, or any that may be joined with it for
-    /// wan. None where there is none.
+    /// One that `host` meets at tier `within` or below: nvlink, leaf, spine, or any that may be joined with
+    /// it for wan. None where there is none.
     std::uint32_t take(std::uint32_t host, tier within) {
         const auto at = location_of(f_, host);
         if (!at.known()) return within < tier::wan ? none : take_of(all_);
+        if (within == tier::nvlink) return at.nvlink == none ? none : take_of(in_domain_[at.nvlink]);
         if (within == tier::leaf) return take_of(in_group_[at.leaf_group]);
         if (within == tier::spine) return take_of(under_spine_[at.spine_group]);
         const auto joined = take_of(in_reach_[reach_[host]]);
@@ -53,7 +55,8 @@ class waiting {
     std::vector<bool> used_;
     std::vector<std::uint32_t> reach_;        ///< by host
     std::vector<std::size_t> all_, unknown_;  ///< the next one last
-    std::unordered_map<std::uint32_t, std::vector<std::size_t>> in_group_, under_spine_, in_reach_;
+    std::unordered_map<std::uint32_t, std::vector<std::size_t>> in_domain_, in_group_, under_spine_,
+        in_reach_;
 };
 
 }  // namespace
@@ -70,7 +73,7 @@ result<placement> swap(const fabric& f, const placement& before, std::span<const
     for (std::uint32_t slot = 0; slot < before.nodes.size(); ++slot)
         if (gone.contains(before.nodes[slot])) open.push_back(slot);
     // The near pairs first, so that no slot takes the only neighbour of another.
-    for (const auto within : {tier::leaf, tier::spine, tier::wan})
+    for (const auto within : {tier::nvlink, tier::leaf, tier::spine, tier::wan})
         std::erase_if(open, [&](std::uint32_t slot) {
             const auto node = nodes.take(before.nodes[slot], within);
             if (node != none) after.nodes[slot] = node;

@@ -297,6 +297,7 @@ result<fabric> decode_snapshot(std::string_view bytes) {
     fields(r, f);
     if (!r.complete()) return damaged("its lists do not fill it");
     if (!consistent(f)) return damaged("an index points outside its list");
+    number_nvlink_domains(f);
     f.tier_cost = tier_costs(f);
     mark_slow_hosts(f);
     return f;

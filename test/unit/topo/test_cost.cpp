@@ -86,7 +86,7 @@ TEST_CASE("with a model's bytes and a thin core, rings are whole under a spine a
     auto f = groups_of({16, 16, 8, 1, 7, 4});
     const std::uint32_t spine[] = {0, 1, 1, 1, 2, 2};
     for (std::size_t g = 0; g < std::size(spine); ++g) f.leaf_groups[g].spine_group = spine[g];
-    f.tier_cost = {0, 0, 1, 8, 64};
+    f.tier_cost = {0, 0, 0, 1, 8, 64};
     for (const auto* shape : {"tp=8,pp=4,dp=11", "tp=8,dp=11,pp=4"}) {
         auto r = make(shape, 44);
         r.model = model_size{};

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <random>
 
+#include <banyan/topo/capacity.hpp>
 #include <catch2/catch.hpp>
 
 #include "fixtures.hpp"
@@ -134,7 +135,11 @@ TEST_CASE("objective, cost and spread of a placement are those of its ranks", "[
     auto f = groups_of(std::vector<std::uint32_t>(12, 12), 3);
     for (std::uint32_t g = 6; g < 12; ++g) f.leaf_groups[g].island = 1;
     f.wan.push_back({0, 1, 800});
-    f.tier_cost = {0, 0, 1, 3, 50};
+    // Domains of five, two and five hosts; without NVLink the graph leaves the leaf's cost out.
+    for (std::uint32_t h = 0; h < f.hosts.size(); ++h)
+        f.hosts[h].nvlink_domain = h % 12 < 5 ? "a" : h % 12 < 7 ? "b" : "c";
+    number_nvlink_domains(f);
+    f.tier_cost = {0, 0, 9, 10, 12, 50};
     const auto all = all_hosts(f);
     for (int i = 0; i < 300; ++i) {
         auto r = some_job(random, 600);
@@ -204,7 +209,7 @@ TEST_CASE("never more bytes than with whole units, whatever the choice of them",
         std::vector<std::uint32_t> sizes(2 + random() % 5);
         for (auto& s : sizes) s = 1 + random() % 9;
         auto f = groups_of(sizes, 2);
-        f.tier_cost = {0, 0, 1, 1.0 + static_cast<double>(random() % 9), 50};
+        f.tier_cost = {0, 0, 0, 1, 1.0 + static_cast<double>(random() % 9), 50};
         if (random() % 3 == 0)
             for (std::uint32_t g = 4; g < sizes.size(); ++g) f.leaf_groups[g].island = 1;
         f.wan.push_back({0, 1, 800});

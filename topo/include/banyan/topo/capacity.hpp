@@ -44,6 +44,9 @@ std::vector<leaf_load> leaf_loads(const fabric& f);
 /// links; 64 where the site file names none.
 by_tier<double> tier_costs(const fabric& f);
 
+/// Sets host::nvlink of all.
+void number_nvlink_domains(fabric& f);
+
 /// Sets host::slow and leaf_group::thin.
 void mark_slow_hosts(fabric& f);
 

@@ -84,6 +84,9 @@ struct host {
     /// others of its kind have. Not in the snapshot.
     bool slow = false;
     std::string nvlink_domain;  ///< by the site file or GPUs' agents; empty = only the host itself
+    /// A number of that domain in that leaf group, where another host is in both; else none. Not in the
+    /// snapshot.
+    std::uint32_t nvlink = none;
     std::vector<std::string> failure_domains;  ///< "rack=r12", "pdu=a", as the site file has them
 };
 
@@ -176,7 +179,7 @@ struct fabric {
     untold_facts untold;
     /// What a byte costs placement, by the tier where its ends meet. Follows from the links, see
     /// capacity.hpp.
-    by_tier<double> tier_cost{0, 0, 1, 2, 64};
+    by_tier<double> tier_cost{0, 0, 0, 1, 2, 64};
 };
 
 /// Index of the host called `name`, or none. Binary search.

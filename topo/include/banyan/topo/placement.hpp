@@ -101,8 +101,8 @@ inline result<placement> place(const fabric& f, std::span<const std::uint32_t> f
 result<placement> arrange(const fabric& f, std::span<const std::uint32_t> hosts, const request& r);
 
 /// Replaces `lost` nodes by some of `replacements`; every other slot keeps its node. A slot gets a host of
-/// its own leaf group where there is one, and never one that nothing joins with its node. Replacements that
-/// were spares stop being spares. Cost: O(nodes log nodes).
+/// its own NVLink domain where there is one, else of its leaf group, and never one that nothing joins with
+/// its node. Replacements that were spares stop being spares. Cost: O(nodes log nodes).
 result<placement> swap(const fabric& f, const placement& before, std::span<const std::uint32_t> lost,
                        std::span<const std::uint32_t> replacements);
 

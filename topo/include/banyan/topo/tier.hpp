@@ -18,10 +18,12 @@ struct fabric;
 
 constexpr std::uint32_t none = UINT32_MAX;  ///< an index that refers to nothing
 
-/// Where two hosts meet, from the nearest to the farthest: they are one host, or are joined by the leaves of
-/// one leaf group, the spines of one spine group, the cores of one island, or a line between islands.
-enum class tier : std::uint8_t { host, leaf, spine, core, wan };
-inline constexpr std::array all_tiers{tier::host, tier::leaf, tier::spine, tier::core, tier::wan};
+/// Where two hosts meet, from the nearest to the farthest: they are one host, or are joined by NVLink, the
+/// leaves of one leaf group, the spines of one spine group, the cores of one island, or a line between
+/// islands.
+enum class tier : std::uint8_t { host, nvlink, leaf, spine, core, wan };
+inline constexpr std::array all_tiers{tier::host,  tier::nvlink, tier::leaf,
+                                      tier::spine, tier::core,   tier::wan};
 inline constexpr std::size_t tier_count = all_tiers.size();
 std::string_view name_of(tier t);
 
@@ -29,9 +31,9 @@ template <class Value>
 using by_tier = enum_array<tier, Value, tier_count>;
 
 /// The position of a host in the hierarchy. A host that is in no leaf group, or not on the fabric, has none
-/// of the three.
+/// of all; only one that shares its NVLink domain with others has a number of it.
 struct location {
-    std::uint32_t leaf_group = none, spine_group = none, island = none;
+    std::uint32_t leaf_group = none, spine_group = none, island = none, nvlink = none;
 
     bool known() const { return leaf_group != none; }
 };
@@ -39,6 +41,7 @@ location location_of(const fabric& f, std::uint32_t host);
 
 /// Of two different hosts. One without a location is at tier wan of everybody.
 constexpr tier tier_between(const location& a, const location& b) {
+    if (a.nvlink == b.nvlink && a.nvlink != none) return tier::nvlink;
     if (a.leaf_group == b.leaf_group) return a.leaf_group == none ? tier::wan : tier::leaf;
     if (a.spine_group == b.spine_group) return tier::spine;
     return a.island == b.island ? tier::core : tier::wan;
