@@ -44,7 +44,7 @@ std::vector<leaf_load> leaf_loads(const fabric& f);
 /// links; 64 where the site file names none.
 by_tier<double> tier_costs(const fabric& f);
 
-/// Sets host::slow and leaf_group::thin.
+/// Sets host::gbps, host::slow and leaf_group::thin.
 void mark_slow_hosts(fabric& f);
 
 /// Levels of switches: 1 when there are only leaves.
