@@ -2,6 +2,7 @@
 #include "train/admin_comment.hpp"
 
 #include <banyan/topo/traffic.hpp>
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "common/text.hpp"
@@ -68,7 +69,10 @@ std::string spread_in_words(const topo::request& r, const topo::spread& s) {
     for (std::size_t i = 0; i < s.groups.size() && i < shown; ++i)
         groups += fmt::format("{}{}:{}", i ? "," : "", s.groups[i].first, s.groups[i].second);
     if (s.groups.size() > shown) groups += fmt::format(",+{}", s.groups.size() - shown);
-    return fmt::format("groups={}{}", groups, straddling(r, s));
+    const auto unlike = s.unlike.empty() ? "" : " unlike=" + compress_hostlist(s.unlike);
+    const auto fabric =
+        s.fabric_unix_s == 0 ? "" : fmt::format(" fabric={:%Y-%m-%dT%H:%MZ}", fmt::gmtime(s.fabric_unix_s));
+    return fmt::format("groups={}{}{}{}", groups, straddling(r, s), unlike, fabric);
 }
 
 std::string admin_comment(const plan& p) {

@@ -14,7 +14,8 @@
 namespace banyan::train {
 
 /// For plan::spread: "groups=g1:8 straddling-pp=0/4". The last word is straddling-tp where nodes share tensor
-/// parallel groups and no pipeline, and absent where none shares either.
+/// parallel groups and no pipeline, and absent where none shares either. " unlike=n[07-08]" follows where
+/// nodes are of another kind than most, and " fabric=2026-11-26T10:00Z", when the fabric was looked at.
 std::string spread_in_words(const topo::request& r, const topo::spread& s);
 
 /// "banyan: tp=2,pp=2,dp=4 nodes=8 ranks=16 spares=1(n09) groups=g1:8 straddling-pp=0/4". " tasks=8" follows

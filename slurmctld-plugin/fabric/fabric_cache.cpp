@@ -6,6 +6,7 @@
 #include <cstring>
 #include <ctime>
 #include <string_view>
+#include <unordered_map>
 
 #include <banyan/topo/snapshot.hpp>
 #include <fmt/format.h>
@@ -13,6 +14,7 @@
 
 #include "common/config.hpp"
 #include "common/file.hpp"
+#include "slurmctld-plugin/fabric/gpu_kinds.hpp"
 #include "slurmctld-plugin/notice.hpp"
 
 namespace banyan::slurm {
@@ -206,15 +208,27 @@ const fabric_cache::view* fabric_cache::get(const ctld_tables& ctld) {
     if (!usable_) return nullptr;
     const bool joined = joined_with(ctld);
     if (!joined) join(ctld);
-    if (again || !joined) read_risks(ctld);
+    if (again || !joined) read_nodes(ctld);
     return &view_;
 }
 
-void fabric_cache::read_risks(const ctld_tables& ctld) {
+void fabric_cache::read_nodes(const ctld_tables& ctld) {
     risk_.assign(fabric_.hosts.size(), 0);
-    for (std::uint32_t host = 0; host < risk_.size(); ++host)
-        if (const int node = map_.node_of(host); node != host_map::no_node && ctld.node(node))
-            risk_[host] = risk_in(ctld.node(node)->comment);
+    kind_.assign(fabric_.hosts.size(), 0);
+    gpu_kinds kinds;
+    std::unordered_map<const config_record_t*, std::uint32_t> known;  // nodes of one line share it
+    for (int index = 0; index < ctld.nodes(); ++index) {
+        const auto* node = ctld.node(index);
+        const auto host = node ? map_.host_of(index) : host_map::no_host;
+        if (host == host_map::no_host) continue;
+        risk_[host] = risk_in(node->comment);
+        const auto [at, is_new] = known.try_emplace(node->config_ptr, 0);
+        if (is_new && node->config_ptr && node->config_ptr->gres)
+            at->second = kinds.number_of(node->config_ptr->gres);
+        else if (is_new)
+            at->second = kinds.number_of("");
+        kind_[host] = at->second;
+    }
 }
 
 }  // namespace banyan::slurm

@@ -25,6 +25,9 @@ class fabric_cache {
         const host_map& map;
         /// By host: what the comments of their nodes say, 0 to 1, a second old at most.
         const std::vector<float>& risk;
+        /// By host, as topo::candidates::kind: the GPUs of their nodes, those first that slurm.conf has
+        /// first.
+        const std::vector<std::uint32_t>& kind;
     };
 
     /// Null when there is no usable snapshot. The view is good until the next call.
@@ -46,7 +49,7 @@ class fabric_cache {
     void read_avoided();
     void mark_avoided();
     void join(const ctld_tables& ctld);
-    void read_risks(const ctld_tables& ctld);
+    void read_nodes(const ctld_tables& ctld);
     bool joined_with(const ctld_tables& ctld) const;
 
     std::string path_, avoid_path_;
@@ -61,7 +64,8 @@ class fabric_cache {
     topo::fabric fabric_;
     host_map map_;
     std::vector<float> risk_;
-    view view_{fabric_, map_, risk_};
+    std::vector<std::uint32_t> kind_;
+    view view_{fabric_, map_, risk_, kind_};
 };
 
 }  // namespace banyan::slurm

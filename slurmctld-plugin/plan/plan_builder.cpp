@@ -65,7 +65,8 @@ void save_placement(job_record_t& job, const std::optional<train::plan>& before,
     plan.buddies = placement.buddies;
     plan.model = request.model;
     plan.later = later;
-    plan.spread = train::spread_in_words(request, topo::spread_of(fabric.fabric, request, placement));
+    plan.spread =
+        train::spread_in_words(request, topo::spread_of(fabric.fabric, request, placement, fabric.kind));
     plan.nodes = names_of(placement.nodes, fabric.fabric);
     plan.spares = names_of(placement.spares, fabric.fabric);
     if (before) plan.former = train::former_after(*before, plan);

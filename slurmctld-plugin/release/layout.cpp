@@ -21,6 +21,7 @@ enum kind : std::size_t {
     of_reservation,
     of_step,
     of_node,
+    of_config,
     of_gres,
     of_job_gres,
     of_step_gres,
@@ -106,7 +107,8 @@ bool gres_fit(const job_record_t& job) {
 }
 
 bool layout_fits(const node_record_t* node) {
-    return !differs && fits(of_node, "node_record_t", node, NODE_MAGIC);
+    return !differs && fits(of_node, "node_record_t", node, NODE_MAGIC) &&
+           (!node || fits(of_config, "config_record_t", node->config_ptr, CONFIG_MAGIC));
 }
 
 }  // namespace banyan::slurm

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
-#include <ctime>
 #include <filesystem>
 
 #include <banyan/topo/avoid.hpp>
@@ -47,7 +46,6 @@ struct beside {
         BANYAN_TRY(auto out, read_side_files(names.empty() ? configured("names") : names,
                                              site.empty() ? configured("site") : site));
         out.previous = previous;
-        out.created_unix_s = std::time(nullptr);
         return out;
     }
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
+#include <map>
 #include <memory>
 
 #include <banyan/topo/placement.hpp>
@@ -40,8 +41,31 @@ void print_json(const fabric& f, const request& r, const placement& p) {
                              {"buddies", p.buddies},
                              {"groups", s.groups},
                              {"units", s.units},
-                             {"straddling_units", s.straddling_units}};
+                             {"straddling_units", s.straddling_units},
+                             {"unlike", s.unlike},
+                             {"fabric_unix_s", s.fabric_unix_s}};
     fmt::print("{}\n", out.dump(1, ' ', true, nlohmann::json::error_handler_t::replace));
+}
+
+/// In one line, which nodes are of another kind than most, and what these and the others are.
+void print_unlike(const fabric& f, const placement& p, const std::vector<std::string>& unlike) {
+    if (unlike.empty()) return;
+    std::map<std::string, std::vector<std::string>> names;
+    std::string most;
+    for (const auto* hosts : {&p.nodes, &p.spares})
+        for (const auto h : *hosts) {
+            const auto& host = f.hosts[h];
+            const auto what = fmt::format("{} HCAs of {:.4g} Gbit/s", host.rails,
+                                          host.rails > 0 ? host.gbps / host.rails : 0);
+            if (std::find(unlike.begin(), unlike.end(), host.name) == unlike.end())
+                most = what;
+            else
+                names[what].push_back(host.name);
+        }
+    std::string line;
+    for (const auto& [what, which] : names)
+        line += fmt::format("{} {} {}", line.empty() ? "" : ",", compress_hostlist(which), what);
+    fmt::print("too few equal nodes are free:{}; the others have {}\n", line, most);
 }
 
 void print_table(const fabric& f, const request& r, const placement& p) {
@@ -69,7 +93,9 @@ void print_table(const fabric& f, const request& r, const placement& p) {
     plan.nodes = names_of(f, p.nodes);
     plan.spares = names_of(f, p.spares);
     plan.model = r.model;
-    plan.spread = train::spread_in_words(r, spread_of(f, r, p));
+    const auto s = spread_of(f, r, p);
+    plan.spread = train::spread_in_words(r, s);
+    print_unlike(f, p, s.unlike);
     fmt::print("{}\n", train::admin_comment(plan));
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
+#include <ctime>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -49,7 +50,8 @@ void add_snapshot(CLI::App& app, action& chosen) {
     sub->callback([o, &chosen] {
         chosen = [o]() -> result<int> {
             BANYAN_TRY(const auto previous, previous_of(*o));
-            BANYAN_TRY(const auto f, o->input.load(previous ? &*previous : nullptr));
+            BANYAN_TRY(auto f, o->input.load(previous ? &*previous : nullptr));
+            if (f.created_unix_s == 0) f.created_unix_s = std::time(nullptr);
             BANYAN_CHECK(o->input.need_hosts(f));
             BANYAN_CHECK(write_output(o->output, encode_snapshot(f)));
             fmt::print(is_stream(o->output) ? stderr : stdout, "{}: {} in {}, {}, {}\n", o->output,

@@ -154,7 +154,23 @@ std::vector<leaf_load> leaf_loads(const fabric& f) {
     return out;
 }
 
+namespace {
+
+/// Of an HCA's ports together.
+double gbps_of(const hca& h) { return gbps(h.rate) * std::max<unsigned>(1, h.planes); }
+
+double gbps_of(const fabric& f, const host& h) {
+    double slowest = 0;
+    for (const auto index : h.hcas)
+        if (const auto rate = gbps_of(f.hcas[index]); rate > 0 && f.hcas[index].leaf != none)
+            slowest = slowest > 0 ? std::min(slowest, rate) : rate;
+    return slowest * h.rails;
+}
+
+}  // namespace
+
 void mark_slow_hosts(fabric& f) {
+    for (auto& h : f.hosts) h.gbps = gbps_of(f, h);
     std::vector<double> rates;
     std::vector<bool> on_bad(f.hcas.size()), below_bad(f.switches.size());
     for (const auto& l : f.links) {

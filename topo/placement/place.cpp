@@ -16,6 +16,7 @@
 #include "topo/counted.hpp"
 #include "topo/placement/buddies.hpp"
 #include "topo/placement/construct_units.hpp"
+#include "topo/placement/equal_hosts.hpp"
 #include "topo/placement/improve.hpp"
 #include "topo/placement/packing.hpp"
 
@@ -121,16 +122,8 @@ result<placement> place_within(const fabric& f, const candidates& from, const re
     const job_slots job(r);
     limit.spend(f.hosts.size() + r.nodes);
     std::vector<float> risk(f.hosts.size());
-    // Those without any risk, and those where it is small as well.
-    std::vector<std::uint32_t> sound, below;
-    for (const auto h : from.free) {
-        risk[h] = risk_of(f, from.risk, h);
-        if (risk[h] == 0) sound.push_back(h);
-        if (risk[h] <= below_a_bad_link) below.push_back(h);
-    }
-    std::span<const std::uint32_t> hosts = from.free;
-    for (const auto* some : {&below, &sound})
-        if (some->size() >= needed) hosts = *some;
+    for (const auto h : from.free) risk[h] = risk_of(f, from.risk, h);
+    const auto hosts = equal_hosts(f, {from.free, from.prefer, risk, from.kind}, needed);
     auto chosen = on_one_island(f, {hosts, from.prefer, risk}, r, job, limit);
     // Hosts to prefer have shards, which count for more than bytes in a step.
     auto best =

@@ -44,6 +44,14 @@ TEST_CASE("the AdminComment line, and back", "[train]") {
     CHECK(admin_comment(p).ends_with(" spares=0"));
 }
 
+TEST_CASE("nodes that are unlike the others, and when the fabric was looked at", "[train]") {
+    auto f = groups_of({8});
+    f.created_unix_s = 1795687200;
+    f.hosts[6].gbps = f.hosts[7].gbps = 100;
+    CHECK(planned(f, make("dp=8", 8)).spread == "groups=g1:8 unlike=n[006-007] fabric=2026-11-26T10:00Z");
+    CHECK(planned(f, make("dp=2", 2)).spread == "groups=g1:2 fabric=2026-11-26T10:00Z");
+}
+
 TEST_CASE("only what the shape has straddles", "[train]") {
     const auto f = groups_of({8, 8});
     CHECK(admin_comment(planned(f, make("tp=2,dp=4", 4, 0))).ends_with(" groups=g1:4"));

@@ -47,7 +47,7 @@ by_tier<double> tier_costs(const fabric& f);
 /// Sets host::nvlink of all.
 void number_nvlink_domains(fabric& f);
 
-/// Sets host::slow and leaf_group::thin.
+/// Sets host::gbps, host::slow and leaf_group::thin.
 void mark_slow_hosts(fabric& f);
 
 /// Levels of switches: 1 when there are only leaves.

@@ -80,6 +80,9 @@ struct host {
     double confidence = 1.0;          ///< share of its rails that lead to that group
     std::vector<std::uint32_t> hcas;  ///< by rail
     std::uint16_t rails = 0;          ///< of its HCAs, those with a link to a switch
+    /// Of all these links together at the rate of the slowest of them: a job runs no faster. 0 = not told.
+    /// Not in the snapshot.
+    double gbps = 0;
     /// One of these links is unsound, or slower than most of its leaf group's, or the group lacks a leaf that
     /// others of its kind have. Not in the snapshot.
     bool slow = false;

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <banyan/topo/fabric.hpp>
@@ -78,12 +80,16 @@ struct candidates {
     /// By host, 0 (sound) to 1 (about to fail); empty = all sound. Hosts that lack rails or have a slow
     /// one count as risky too, and a little so those below an unsound link.
     std::span<const float> risk;
+    /// By host: those with different numbers are unlike in what the fabric does not show (GPUs); of hosts
+    /// that are equal otherwise the lower number is the better one. Empty = all alike.
+    std::span<const std::uint32_t> kind = {};
 };
 
-/// On one island if one holds the job, else on islands that WAN links join, and risky hosts only where the
-/// others do not suffice. Of the assignments that are looked at the one with the fewest weighted bytes
-/// (weights_of, fabric::tier_cost); among them are the nodes in name order and those that Slurm's
-/// topology/tree and topology/block would take.
+/// On equal hosts, the best that are enough: as many rails, as fast, and of one candidates::kind; where none
+/// are, on the best kinds together. Risky hosts only where others do not suffice. On one island if one holds
+/// the job, else on islands that WAN links join. Of the assignments that are looked at the one with the
+/// fewest weighted bytes (weights_of, fabric::tier_cost); among them are the nodes in name order and those
+/// that Slurm's topology/tree and topology/block would take.
 ///
 /// Cost: O(hosts + nodes log nodes), and of `limit` at most most_work_of_placement, which it takes off; with
 /// few left what it finds may be a dearer placement, never none. Ranks cost nothing, neither time nor memory.
@@ -118,7 +124,12 @@ struct spread {
         groups;  ///< leaf group id -> active nodes in it, largest first
     std::uint32_t units = 0;
     std::uint32_t straddling_units = 0;  ///< units with slots in more than one leaf group
+    /// Names of the nodes, spares included, that are of another kind than most.
+    std::vector<std::string> unlike;
+    std::int64_t fabric_unix_s = 0;  ///< when the fabric was looked at; 0 = not told
 };
-spread spread_of(const fabric& f, const request& r, const placement& p);
+/// `kind`: as candidates::kind.
+spread spread_of(const fabric& f, const request& r, const placement& p,
+                 std::span<const std::uint32_t> kind = {});
 
 }  // namespace banyan::topo
