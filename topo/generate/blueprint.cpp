@@ -32,6 +32,7 @@ class drawing {
         connect_switches(b_);
         add_hosts_above();
         switch_racks_off();
+        add_oddities(b_, random_);
         if (b_.o.mixed_names > 0) mix_names(b_, random_);
         return std::move(b_);
     }
@@ -52,6 +53,7 @@ class drawing {
                                                               h % o.rack_size + 1)
                                                 : fmt::format("{}{:0{}}", o.host_prefix, h + 1, digits),
                                 h / o.group_size});
+        for (auto& h : b_.hosts) h.name += o.odd.names.host_suffix;
     }
 
     /// Numbers 1 .. n, in random order where asked.
@@ -133,11 +135,12 @@ class drawing {
             }
     }
 
-    void add_service(guid id, std::string name, std::uint32_t leaf) {
+    void add_service(guid id, std::string name, std::uint32_t leaf, duty serving = duty::service) {
         node what;
         what.id = id;
         what.name = std::move(name);
         what.what = role::service;
+        what.serving = serving;
         what.ports = static_cast<std::uint16_t>(b_.o.planes);
         const auto port = take_leaf_port(b_, leaf);
         cable_up(add(std::move(what)), leaf, port);
@@ -152,7 +155,8 @@ class drawing {
         for (std::uint32_t i = 0; i < o.storage_servers; ++i)
             for (std::uint32_t k = 0; k < 2; ++k)
                 add_service(service_guids + 0x100000 + guid{i + 1} * 0x100 + k * 0x10,
-                            fmt::format("oss{:02} mlx5_{}", i + 1, k), storage_leaf(0, i + k));
+                            fmt::format("oss{:02} mlx5_{}", i + 1, k), storage_leaf(0, i + k),
+                            duty::storage_server);
     }
 
     /// On the ports after all cables of each spine or core.
@@ -211,7 +215,8 @@ class drawing {
         for (std::uint32_t h = 0; h < o.hosts; ++h)
             add_service(service_guids + 0x10000000 + guid{h} * 0x10,
                         fmt::format("{} mlx5_{}", b_.hosts[h].name, o.rails),
-                        storage_leaf(h / hosts_of_spine_group, h % hosts_of_spine_group / o.group_size));
+                        storage_leaf(h / hosts_of_spine_group, h % hosts_of_spine_group / o.group_size),
+                        duty::storage_hca);
     }
 
     blueprint b_;
