@@ -31,8 +31,9 @@ void choose_names(generate::options& o, chooser& c) {
 void choose_size(generate::options& o, std::size_t size, chooser& c) {
     constexpr std::array<std::uint32_t, 4> rails{1, 2, 4, 8};
     constexpr std::array<const char*, 3> rates{"4xEDR", "4xHDR", "4xNDR"};
-    const auto groups = c.from(3, size < 2 ? 5 : 8);
     const auto hosts = c.from(sizes[size].first, sizes[size].second);
+    // No more than a leaf of 64 ports has room for.
+    const auto groups = std::max(c.from(3, size < 2 ? 5 : 8), hosts / 28 + 1);
     o.group_size = std::max(4u, hosts / groups);
     o.hosts = o.group_size * groups;
     // A last group that is not full.
@@ -47,7 +48,9 @@ void choose_size(generate::options& o, std::size_t size, chooser& c) {
 /// Rails that a kind cannot do with, sizes that would be slow to read, and what else it wants.
 void fit(strange_fabric& f, chooser& c) {
     auto& o = f.o;
-    if (f.kind.starts_with("service") || f.kind == "storage-leaf") o.rails = std::max(o.rails, 2u);
+    // Service hosts have so much less than others that it is no matter of their names alone.
+    if (f.kind.starts_with("service")) o.rails = std::max(o.rails, 4u);
+    if (f.kind == "storage-leaf") o.rails = std::max(o.rails, 2u);
     if (f.kind == "storage-leaf") o.spines = 0;
     if (f.kind == "hostless-leaf" && c.chance(0.4)) {
         o.directors = true, o.levels = 3;
@@ -57,10 +60,7 @@ void fit(strange_fabric& f, chooser& c) {
         o.rails = c.chance(0.5) ? 2 : 4;
     if (f.kind == "planes" || f.kind == "renamed" || f.kind == "no-lid") o.sharp = c.chance(0.5);
     if (f.kind == "dead-spine" && c.chance(0.3)) o.levels = 3;
-    if (f.kind == "dead-core" || f.kind == "service-spine") {
-        o.rails = std::min(o.rails, 4u);
-        o.radix = 32;  // of which a core cannot have every spine's cables
-    }
+    if (f.kind == "dead-core" || f.kind == "service-spine") o.rails = std::min(o.rails, 4u);
 }
 
 }  // namespace
@@ -72,6 +72,7 @@ result<strange_fabric> strange_of(std::uint64_t seed) {
     auto& o = out.o;
     o.seed = seed;
     o.shuffle = true;
+    o.odd.lids = seed % 10 < 7;
     chooser c(seed + 700'000'001);
     choose_size(o, seed / kinds.size() % sizes.size(), c);
     choose_names(o, c);

@@ -140,7 +140,8 @@ class strange_judge {
 
     void roles() {
         for (const auto& t : facts_.hcas) role(t.id, t.name, true, false);
-        for (const auto& t : facts_.others) role(t.id, t.name, false, t.what == generate::duty::storage_hca);
+        for (const auto& t : facts_.others)
+            if (t.sure) role(t.id, t.name, false, t.what == generate::duty::storage_hca);
     }
 
     void levels() {

@@ -116,6 +116,8 @@ struct true_other {
     guid id = 0;
     std::string name;
     duty what = duty::service;
+    /// Whether who reads the dump can know it; not of hosts that only their names tell from lesser ones.
+    bool sure = true;
 };
 
 struct true_switch {

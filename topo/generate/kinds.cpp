@@ -16,29 +16,28 @@ std::uint32_t from(dice& roll, std::uint32_t low, std::uint32_t high) {
     return low + roll.below(high - low + 1);
 }
 
-/// One speed below the fabric's, as older HCAs have it.
+/// As older HCAs have it.
 std::string lower_rate(const options& o) {
-    auto rate = parse_rate(o.rate).value_or(speed_rate{});
-    if (rate.speed > 0) rate.speed = static_cast<std::uint8_t>(rate.speed == 5 ? 4 : rate.speed - 1);
-    return to_text(rate);
+    return to_text(generation_before(parse_rate(o.rate).value_or(speed_rate{})));
 }
 
 void add_storage(options& o, dice& roll, shared_storage::way up) {
     auto& s = o.odd.storage;
-    s.rails = from(roll, 1, 2);
+    // As many HCAs on storage switches as on leaves: servers on the ones tell which is which.
+    s.rails = o.rails == 1 ? 1 : from(roll, 1, 2);
     s.up = up;
     s.uplinks = up == shared_storage::way::own_spine ? from(roll, 2, 6) : from(roll, 1, 3);
     s.first = roll.below(3) == 0;
     if (roll.below(3) == 0) s.rate = lower_rate(o);
     if (roll.below(2) == 0) s.servers = from(roll, 2, 6);
-    // One HCA on a storage switch and one on a leaf: servers on the one tell which is which.
-    if (o.rails == 1) s.rails = 1, s.servers = std::max(s.servers, from(roll, 2, 6));
+    if (o.rails <= s.rails) s.servers = std::max(s.servers, from(roll, 2, 6));
 }
 void storage_uplinks(options& o, dice& roll) { add_storage(o, roll, shared_storage::way::few_uplinks); }
 void storage_spine(options& o, dice& roll) {
     // Where hosts have one HCA on either side, nothing tells which side is for compute.
     o.rails = std::max(o.rails, 2u);
     add_storage(o, roll, shared_storage::way::own_spine);
+    if (o.hosts <= 3 * o.group_size) o.odd.storage.rails = 2;  // one leaf needs no spine
 }
 void storage_apart(options& o, dice& roll) { add_storage(o, roll, shared_storage::way::apart); }
 
@@ -53,6 +52,14 @@ void name_order(options& o, dice& roll) {
     constexpr std::array<const char*, 5> formats{"%h-%d", "%d %h", "%h/%d", "%h:%d", "%d@%h"};
     o.odd.names.format = formats[roll.below(formats.size())];
     if (roll.below(3) == 0) renamed(o, roll);
+}
+
+/// Two spine groups at least, or a core would have nothing to join.
+void add_cores(options& o) {
+    o.levels = 3;
+    o.spine_group_size = std::min(o.spine_group_size, std::max(1u, o.hosts / o.group_size / 2));
+    if (o.spines == 0) o.spines = 4;
+    if (o.cores == 0) o.cores = 2 * o.spines;
 }
 
 void planes(options& o, dice& roll) {
@@ -76,7 +83,7 @@ void service_leaf(options& o, dice& roll) {
 }
 void service_spine(options& o, dice& roll) {
     service_leaf(o, roll);
-    o.levels = 3;
+    add_cores(o);
     o.odd.services.count = 2;
     o.odd.services.up = service_leaves::way::second_cores;
 }
@@ -106,7 +113,7 @@ void dead_spine(options& o, dice& roll) {
     o.odd.lost.spines = roll.below(3) == 0 ? 2 : 1;
 }
 void dead_core(options& o, dice&) {
-    o.levels = 3;
+    add_cores(o);
     o.odd.lost.cores = 1;
 }
 

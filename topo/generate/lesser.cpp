@@ -13,6 +13,10 @@ struct generation {
     std::uint16_t chip;
     const char* box;
 };
+std::uint16_t hca_chip(std::uint8_t speed) {
+    if (speed <= 4) return 0x1011;
+    return speed == 5 ? 0x1017 : speed == 6 ? 0x101b : 0x1021;
+}
 generation generation_of(std::uint8_t speed) {
     if (speed <= 4) return {0xc738, "SX6036"};
     if (speed == 5) return {0xcf08, "MSB7800"};
@@ -35,7 +39,7 @@ void close_gaps(blueprint& b) {
 void take_hcas(blueprint& b, std::uint32_t group) {
     const auto first = group * b.o.group_size;
     for (auto rail = b.o.odd.less.hcas; rail < b.o.rails; ++rail) {
-        for (std::uint32_t p = 0; p < b.o.planes; ++p) b.nodes[b.leaf(group, rail, p)].gone = true;
+        b.nodes[b.leaf(group, rail)].gone = true;
         for (auto h = first; h < first + b.hosts_of_group(group); ++h) b.nodes[b.hca(h, rail)].gone = true;
     }
 }
@@ -43,15 +47,16 @@ void take_hcas(blueprint& b, std::uint32_t group) {
 void slow_hosts(blueprint& b, std::uint32_t group, const speed_rate& rate) {
     const auto first = group * b.o.group_size;
     for (auto h = first; h < first + b.hosts_of_group(group); ++h)
-        for (std::uint32_t rail = 0; rail < b.o.rails; ++rail)
-            for (std::uint32_t p = 0; p < b.o.planes; ++p)
-                b.cables[b.hca_cable(b.hca(h, rail), p)].rate = rate;
+        for (std::uint32_t rail = 0; rail < b.o.rails; ++rail) {
+            b.nodes[b.hca(h, rail)].device = hca_chip(rate.speed);
+            b.cables[b.hca_cable(b.hca(h, rail))].rate = rate;
+        }
 }
 
 /// All cables of a switch of the generation before have its speed, at both ends.
 void age_leaves(blueprint& b) {
     const auto leaves = b.n.groups * b.o.rails;
-    const auto speed = static_cast<std::uint8_t>(b.n.rate.speed == 5 ? 4 : b.n.rate.speed - 1);
+    const auto speed = generation_before(b.n.rate).speed;
     for (auto& n : b.nodes)
         if (is_switch(n.what)) {
             n.device = generation_of(b.n.rate.speed).chip;

@@ -8,11 +8,15 @@
 namespace banyan::topo::generate {
 namespace {
 
-/// Which of a storage rail's switches a host is on: hosts in order, where each switch then has those of
-/// several groups; else in turn. No storage switch may look like the leaf of one group.
+/// How many switches a storage rail has: each serves several leaf groups, so that none looks like the leaf of
+/// one.
+std::uint32_t storage_switches(const blueprint& b) {
+    const auto each = std::max(2u, (b.o.radix - 8) / b.o.group_size);
+    return std::max(1u, b.n.groups / each);
+}
+
 std::uint32_t storage_switch(const blueprint& b, std::uint32_t host, std::uint32_t switches) {
-    const auto each = (b.o.hosts + switches - 1) / switches;
-    return each >= 2 * b.o.group_size && b.o.hosts % each == 0 ? host / each : host % switches;
+    return std::min(b.hosts[host].group / (b.n.groups / switches), switches - 1);
 }
 
 void add_storage_servers(additions& to, const std::vector<std::uint32_t>& leaves, const speed_rate& rate) {
@@ -44,7 +48,7 @@ void add_shared_storage(additions& to) {
     if (s.rails == 0) return;
     const auto rate = rate_or(b, s.rate);
     const bool own_spine = s.up == shared_storage::way::own_spine;
-    const auto switches = std::max(own_spine ? 2u : 1u, (b.o.hosts + b.o.radix - 17) / (b.o.radix - 16));
+    const auto switches = storage_switches(b);
     std::vector<std::uint32_t> leaves, spines;
     for (std::uint32_t k = 0; k < s.rails; ++k)
         for (std::uint32_t i = 0; i < switches; ++i)

@@ -77,7 +77,7 @@ struct losses {
     std::uint32_t spines = 0, cores = 0;
     std::uint32_t chips = 0;   ///< one plane of a leaf's box
     std::uint32_t planes = 0;  ///< one plane of an HCA
-    double lids = 0;           ///< share of the hosts whose ports have LID 65535; above 0 all have LIDs
+    double lids = 0;           ///< share of the hosts whose ports have LID 65535, while others have one
 };
 
 struct oddities {
@@ -86,7 +86,8 @@ struct oddities {
     service_leaves services;
     lesser less;
     losses lost;
-    std::uint32_t dpus = 0;          ///< in DPU mode, on the groups' leaves in turn
+    bool lids = false;       ///< each node has one, as after a subnet manager; all planes of an HCA share it
+    std::uint32_t dpus = 0;  ///< in DPU mode, on the groups' leaves in turn
     std::uint16_t dpu_device = 0;    ///< 0: 0xa2d6
     bool dpus_on_all_rails = false;  ///< or on the first only
     bool ring = false;               ///< no spines: the leaves of one rail are joined in a ring

@@ -56,7 +56,7 @@ result<void> check_oddities(const options& o) {
     if (odd.lost.spines > 0 && o.planes > 1) return bad("a lost spine needs --planes 1: else it is a box");
     if (!(odd.lost.lids >= 0 && odd.lost.lids <= 0.5))
         return bad(fmt::format("{} of the hosts without LIDs, expected 0 to 0.5", odd.lost.lids));
-    if (odd.lost.lids > 0 && std::uint64_t{o.hosts} * o.rails > 16384)
+    if ((odd.lids || odd.lost.lids > 0) && std::uint64_t{o.hosts} * o.rails > 16384)
         return bad("with LIDs there are 16384 HCAs at most");
     const auto& format = odd.names.format;
     if (format.find("%h") == std::string::npos || format.find("%d") == std::string::npos)

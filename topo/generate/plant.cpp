@@ -65,7 +65,8 @@ void state_facts(const blueprint& b, truth& facts) {
     for (std::uint32_t h = 0; h < b.hosts.size(); ++h) facts.hosts[h].named = surplus[h] > 0;
     state_levels(b, facts);
     for (const auto& n : b.nodes)
-        if (n.what == role::service && !n.gone) facts.others.push_back({n.id, n.name, n.serving});
+        if (n.what == role::service && !n.gone)
+            facts.others.push_back({n.id, n.name, n.serving, !n.doubtful});
     facts.tree = !b.o.odd.ring;
 }
 
@@ -150,6 +151,7 @@ result<generated> generate(const options& o) {
     generated out;
     plant_defects(b, random, out.facts);
     finish(b);
+    assign_lids(b);
     out.text = print(b, random);
     return out;
 }

@@ -11,6 +11,8 @@
 namespace banyan::topo::generate {
 namespace {
 
+constexpr std::uint16_t permissive_lid = 65535;  // IBTA: what a port has before anybody gave it one
+
 std::string port_text(const blueprint& b, std::uint32_t node, std::uint16_t port) {
     return fmt::format("{} port {}", hex(b.nodes[node].id), port);
 }
@@ -84,10 +86,8 @@ void lose_planes(planter& p) {
     }
 }
 
-/// All ports have LIDs, one an HCA, but those of some hosts were never given one.
+/// All HCAs have a LID, but those of some hosts were never given one.
 void lose_lids(planter& p) {
-    std::uint16_t next = 0;
-    for (auto& n : p.b.nodes) n.lid = ++next;
     auto hosts = p.all_hosts();
     p.roll.shuffle(hosts);
     hosts.resize(std::max<std::size_t>(
@@ -98,7 +98,7 @@ void lose_lids(planter& p) {
         for (std::uint32_t r = 0; r < p.b.o.rails; ++r) {
             auto& n = p.b.nodes[p.b.hca(h, r)];
             if (n.gone) continue;
-            n.lid = 65535;
+            n.lid = permissive_lid;
             objects.push_back(n.name);
             where.push_back(hex(n.id));
         }

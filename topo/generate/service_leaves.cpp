@@ -42,9 +42,12 @@ void add_hosts(additions& to, const std::vector<std::uint32_t>& leaves) {
     const auto serving = s.storage ? duty::storage_server : duty::service;
     const auto hosts = s.hosts * leaves.size() / s.hcas;
     for (std::uint32_t h = 0; h < hosts; ++h)
-        for (std::uint32_t k = 0; k < s.hcas; ++k)
-            to.join(to.add_hca(fmt::format("{}{:02} {}", s.name, h + 1, device_word(to.b, none, k)), serving),
-                    leaves[(h * s.hcas + k) % leaves.size()], rate);
+        for (std::uint32_t k = 0; k < s.hcas; ++k) {
+            const auto hca =
+                to.add_hca(fmt::format("{}{:02} {}", s.name, h + 1, device_word(to.b, none, k)), serving);
+            to.b.nodes[hca].doubtful = s.storage;
+            to.join(hca, leaves[(h * s.hcas + k) % leaves.size()], rate);
+        }
 }
 
 /// One cable to each of the first spines that it is joined to, as many in parallel as other leaves have.

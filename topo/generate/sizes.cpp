@@ -124,6 +124,14 @@ result<speed_rate> parse_rate(const std::string& text) {
 
 std::string to_text(const speed_rate& r) { return fmt::format("{}x{}", r.width, speed_names()[r.speed]); }
 
+speed_rate generation_before(speed_rate r) {
+    const auto& names = speed_names();
+    if (r.speed > 0) --r.speed;
+    // FDR10 is no generation of its own.
+    if (names[r.speed] == "FDR10") --r.speed;
+    return r;
+}
+
 result<sizes> sizes_of(const options& o) {
     BANYAN_CHECK(check_counts(o));
     BANYAN_CHECK(check_oddities(o));

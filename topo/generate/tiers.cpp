@@ -120,4 +120,11 @@ void finish(blueprint& b) {
     }
 }
 
+void assign_lids(blueprint& b) {
+    if (!b.o.odd.lids && b.o.odd.lost.lids <= 0) return;
+    std::uint16_t next = 0;
+    for (auto& n : b.nodes)
+        if (n.lid == 0) n.lid = ++next;
+}
+
 }  // namespace banyan::topo::generate
