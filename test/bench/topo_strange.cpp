@@ -78,6 +78,9 @@ result<strange_fabric> strange_of(std::uint64_t seed) {
     choose_names(o, c);
     fit(out, c);
     BANYAN_CHECK(generate::add_kind(o, out.kind));
+    // Sites that rename their devices have all else, too.
+    if (o.odd.names.devices == generate::device_form::numbered && c.chance(0.2))
+        BANYAN_CHECK(generate::add_kind(o, "renamed"));
     return out;
 }
 

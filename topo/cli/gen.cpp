@@ -174,7 +174,7 @@ void add_other_options(CLI::App& sub, gen_options& r) {
         ->check(CLI::Range(0.0, 0.5));
     sub.add_option("--seed", o.seed, "of all that is random (default 1)");
     sub.add_option("--truth", r.truth,
-                   "file to replace with the planted defects and the true groups and rails")
+                   "file to replace with the planted defects, and the true groups, rails and roles")
         ->check(named_file);
     sub.add_option("-o,--output", r.output, "file to replace (default: standard output)")->check(named_file);
 }
