@@ -3,7 +3,8 @@
 // The model against the truth of strange fabrics. A reported defect is right when one of its kind with a
 // common object or place was planted. A false one of which the model is less than half sure, a host in no
 // group, an HCA without a rail or left out as of nobody counts as unknown; all else that is not right is
-// wrong. Of HCAs that are not for compute it must say what storage ones are, and leave the others out.
+// wrong. Of HCAs that are not for compute it must say what storage ones are, and leave the others out; also
+// those without a LID.
 #include <algorithm>
 #include <set>
 
@@ -108,6 +109,7 @@ class strange_judge {
                 ->first;
         };
         for (const auto& h : facts_.hosts) {
+            if (h.unready) continue;
             const auto g = group_of(h);
             const bool right = g != none && most(to_model[h.group]) == g && most(to_truth[g]) == h.group;
             s_.groups.add(right, g == none);
@@ -117,6 +119,7 @@ class strange_judge {
 
     void rails() {
         for (const auto& t : facts_.hcas) {
+            if (facts_.hosts[t.host].unready) continue;
             const auto* h = by_guid(f_.hcas, t.id);
             const bool known = h && h->host != none && h->leaf != none;
             const bool right =
@@ -139,7 +142,7 @@ class strange_judge {
     }
 
     void roles() {
-        for (const auto& t : facts_.hcas) role(t.id, t.name, true, false);
+        for (const auto& t : facts_.hcas) role(t.id, t.name, !facts_.hosts[t.host].unready, false);
         for (const auto& t : facts_.others)
             if (t.sure) role(t.id, t.name, false, t.what == generate::duty::storage_hca);
     }

@@ -33,7 +33,7 @@ enum class defect_kind : std::uint8_t {
     slow_link,         ///< of the links
     factory_name,      ///< of the compute HCAs
     missing_switch,    ///< from here on by oddities::lost, not by rate
-    missing_plane,     ///< of an HCA
+    missing_plane,     ///< of an HCA, or of a leaf's box
     no_lid,            ///< of hosts' ports
 };
 constexpr std::size_t defect_kinds = 13;  ///< those planted by rate
@@ -95,6 +95,7 @@ struct true_host {
     /// Whether more HCAs of its own carry its name than of others: else nobody can know it.
     bool named = true;
     bool off = false;              ///< nothing of it is in the dump
+    bool unready = false;          ///< its ports have no LID: no job can be there
     bool named_otherwise = false;  ///< its HCAs are not "mlx5_0", "mlx5_1", ...
 };
 

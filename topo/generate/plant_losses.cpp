@@ -32,7 +32,8 @@ void lose_switch(planter& p, std::uint32_t lost, bool chip) {
         objects.push_back(p.b.nodes[peer].name);
         where.push_back(hex(p.b.nodes[peer].id));
     }
-    p.found(defect_kind::missing_switch, std::move(objects), std::move(where));
+    p.found(chip ? defect_kind::missing_plane : defect_kind::missing_switch, std::move(objects),
+            std::move(where));
 }
 
 void lose_spines(planter& p) {
@@ -42,7 +43,9 @@ void lose_spines(planter& p) {
     for (std::uint32_t g = 0; g < n.spine_groups; ++g)
         for (auto s = ends; s + ends < n.spines; ++s) candidates.push_back(p.b.spine(g, s, 0));
     p.roll.shuffle(candidates);
-    candidates.resize(std::min<std::size_t>(candidates.size(), p.b.o.odd.lost.spines));
+    // More than half of a leaf's spines must be left, or nobody can say how many there were.
+    const auto most = std::min(p.b.o.odd.lost.spines, std::max(1u, (n.spines - 1) / 2));
+    candidates.resize(std::min<std::size_t>(candidates.size(), most));
     for (const auto s : candidates) lose_switch(p, s, false);
 }
 
@@ -62,7 +65,8 @@ void lose_chips(planter& p) {
         lose_switch(p, lost, true);
         auto& d = p.facts.defects.back();
         const auto& name = p.b.nodes[first].name;
-        d.objects.push_back(name.substr(4, name.find(':') - 4));  // without "MF0;": the box
+        const auto box_name = name.substr(4, name.find(':') - 4);  // without "MF0;"
+        d.objects.insert(d.objects.end(), {box_name, fmt::format("{} U{}", box_name, lost - first + 1)});
         for (auto i = first; i < first + p.b.o.planes; ++i) {
             if (i == lost) continue;
             d.objects.push_back(p.b.nodes[i].name);
@@ -94,6 +98,7 @@ void lose_lids(planter& p) {
         1, static_cast<std::size_t>(p.b.o.odd.lost.lids * static_cast<double>(hosts.size()))));
     std::vector<std::string> objects, where;
     for (const auto h : hosts) {
+        p.b.hosts[h].unready = true;
         objects.push_back(p.b.hosts[h].name);
         for (std::uint32_t r = 0; r < p.b.o.rails; ++r) {
             auto& n = p.b.nodes[p.b.hca(h, r)];
