@@ -60,7 +60,9 @@ void fit(strange_fabric& f, chooser& c) {
         o.rails = c.chance(0.5) ? 2 : 4;
     if (f.kind == "planes" || f.kind == "renamed" || f.kind == "no-lid") o.sharp = c.chance(0.5);
     if (f.kind == "dead-spine" && c.chance(0.3)) o.levels = 3;
-    if (f.kind == "dead-core" || f.kind == "service-spine") o.rails = std::min(o.rails, 4u);
+    // No spine has one leaf alone below it.
+    if (o.levels == 3 && !o.directors) o.rails = std::max(o.rails, 2u);
+    if (f.kind == "dead-core" || f.kind == "service-spine") o.rails = std::clamp(o.rails, 2u, 4u);
 }
 
 }  // namespace
