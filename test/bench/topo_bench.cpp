@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "common/file.hpp"
+#include "test/bench/topo_strange.hpp"
 
 namespace banyan::topo::bench {
 
@@ -85,8 +86,10 @@ bool measure_clean(banyan::bench::figures& figures, std::initializer_list<family
     return true;
 }
 
-int write_fabric(std::uint64_t seed, const std::string& prefix, bool other) {
-    const auto o = other ? other_fabric(seed) : mixed_fabric(seed);
+int write_fabric(std::uint64_t seed, const std::string& prefix, const std::string& family) {
+    const auto strange = strange_of(seed);
+    auto o = family == "other" ? other_fabric(seed) : mixed_fabric(seed);
+    if (family == "strange" && strange) o = strange->o;
     const auto made = generate::generate(o);
     if (!made || !write_file_atomic(prefix + ".txt", made->text) ||
         !write_file_atomic(prefix + ".json", generate::to_json(made->facts, o))) {
@@ -103,17 +106,18 @@ int write_fabric(std::uint64_t seed, const std::string& prefix, bool other) {
 int main(int argc, char** argv) {
     using namespace banyan::topo::bench;
     CLI::App app("How fast the fabric model is built, and how right it is on spoilt fabrics.");
-    std::string json;
+    std::string json, family = "mixed";
     std::vector<std::string> lines, one, write;
-    std::uint64_t fabrics = 500, others = 500, clean = 100, first = 1;
+    std::uint64_t fabrics = 500, others = 500, clean = 100, stranges = 1000, first = 1;
     int runs = 7;
-    bool verbose = false, no_speed = false, quick = false, other = false;
+    bool verbose = false, no_speed = false, quick = false;
     app.add_option("--json", json, "write the figures there instead of printing tables");
     app.add_option("--fabrics", fabrics,
                    "how many spoilt ones of eight kinds of trees (default 500; 0: none)");
     app.add_option("--others", others, "and of six shapes that are no plain tree (default 500)");
     app.add_option("--clean", clean,
                    "how many clean ones of each, with racks off and hosts on spines (default 100)");
+    app.add_option("--strange", stranges, "and of the kinds of real ones, in turn (default 1000)");
     app.add_option("--first", first, "seed of the first (default 1)");
     app.add_option("--runs", runs, "of which each time is the median (default 7)")
         ->check(CLI::Range(1, 1000));
@@ -122,19 +126,22 @@ int main(int argc, char** argv) {
     app.add_flag("--verbose", verbose, "a line for each miss and false alarm");
     app.add_option("--write", write, "SEED PREFIX: write the fabric of a seed and its truth, and end")
         ->expected(2);
-    app.add_flag("--other", other, "--write one of the shapes that are no plain tree");
+    app.add_option("--family", family,
+                   "of the fabric to --write: mixed, other (no plain trees) or strange (default mixed)")
+        ->check(CLI::IsMember({"mixed", "other", "strange"}));
     app.add_option("--lines", lines, "FILES: read their lines, and end");
     app.add_option("--one", one, "DUMP SNAPSHOT: one run of the measurement, and end")->expected(2);
     CLI11_PARSE(app, argc, argv);
     if (!lines.empty()) return read_lines(lines);
     if (!one.empty()) return measure_one(one[0], one[1]);
-    if (!write.empty()) return write_fabric(std::strtoull(write[0].c_str(), nullptr, 10), write[1], other);
+    if (!write.empty()) return write_fabric(std::strtoull(write[0].c_str(), nullptr, 10), write[1], family);
 
     banyan::bench::figures figures;
     if (!no_speed && !measure_speed(figures, runs, quick)) return 1;
     const bool table = json.empty();
     if (!measure_quality(figures, {{mixed_fabric, fabrics}, {other_fabric, others}}, first, verbose, table) ||
-        !measure_clean(figures, {{clean_fabric, clean}, {clean_other_fabric, clean}}, first, verbose))
+        !measure_clean(figures, {{clean_fabric, clean}, {clean_other_fabric, clean}}, first, verbose) ||
+        !measure_strange(figures, first, stranges, verbose, table))
         return 1;
     return figures.finish(json);
 }

@@ -4,28 +4,15 @@
 // shuffled. Of each class of object (hosts, HCAs, links, and each kind of switch or group by itself) 0 to 15
 // % have a defect; factory names come on top, 0 to 15 % of the HCAs.
 #include <algorithm>
-#include <random>
 
 #include "test/bench/topo_bench.hpp"
+#include "test/bench/topo_chooser.hpp"
 
 namespace banyan::topo::bench {
 namespace {
 
 using generate::defect_kind;
 constexpr double most = 0.15;
-
-class chooser {
-  public:
-    explicit chooser(std::uint64_t seed) : engine_(seed * 7919) {}
-    std::uint32_t from(std::uint32_t low, std::uint32_t high) {
-        return low + static_cast<std::uint32_t>(engine_() % (high - low + 1));
-    }
-    double share(double high) { return high * static_cast<double>(engine_() % 10000) / 10000; }
-    bool chance(double p) { return share(1) < p; }
-
-  private:
-    std::mt19937_64 engine_;
-};
 
 void choose_shape(generate::options& o, std::uint64_t seed, chooser& c) {
     const auto groups = [&](std::uint32_t low, std::uint32_t high) {

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "common/file.hpp"
 #include "topo/cli/cli.hpp"
@@ -19,6 +20,7 @@ namespace {
 struct gen_options {
     generate::options o;
     std::string shape = "rail", output, truth, defects;
+    std::vector<std::string> kinds;
     double defect_rate = 0;
     CLI::App* sub = nullptr;
 
@@ -79,6 +81,7 @@ result<int> run(gen_options& r) {
         return fail(errc::invalid_input, fmt::format("--output and --truth both name {}", r.truth),
                     "give each a file of its own; nothing was written");
     apply_shape(r);
+    for (const auto& kind : r.kinds) BANYAN_CHECK(generate::add_kind(r.o, kind));
     BANYAN_CHECK(apply_rates(r));
     BANYAN_TRY(const auto made, generate::generate(r.o));
     tell_shortfall(made.facts);
@@ -158,6 +161,10 @@ void add_other_options(CLI::App& sub, gen_options& r) {
                    "share of switches that were never named, and of hosts that name their HCAs otherwise "
                    "(default 0)")
         ->check(CLI::Range(0.0, 1.0));
+    sub.add_option("--kind", r.kinds,
+                   fmt::format("kinds of real fabrics, with what fails in them as a whole: {}",
+                               fmt::join(generate::kinds(), ", ")))
+        ->delimiter(',');
     sub.add_option("--sm-host", o.sm_host, "host of the subnet manager (default sm01)");
     sub.add_flag("--shuffle", o.shuffle, "GUIDs and records in random order");
     sub.add_option("--defects", r.defects,
@@ -167,7 +174,7 @@ void add_other_options(CLI::App& sub, gen_options& r) {
         ->check(CLI::Range(0.0, 0.5));
     sub.add_option("--seed", o.seed, "of all that is random (default 1)");
     sub.add_option("--truth", r.truth,
-                   "file to replace with the planted defects and the true groups and rails")
+                   "file to replace with the planted defects, and the true groups, rails and roles")
         ->check(named_file);
     sub.add_option("-o,--output", r.output, "file to replace (default: standard output)")->check(named_file);
 }

@@ -30,8 +30,9 @@ class drawing {
         add_services();
         add_storage_rail();
         connect_switches(b_);
-        add_hosts_above();
-        switch_racks_off();
+        add_hosts_above(b_);
+        switch_racks_off(b_, random_);
+        add_oddities(b_, random_);
         if (b_.o.mixed_names > 0) mix_names(b_, random_);
         return std::move(b_);
     }
@@ -52,6 +53,7 @@ class drawing {
                                                               h % o.rack_size + 1)
                                                 : fmt::format("{}{:0{}}", o.host_prefix, h + 1, digits),
                                 h / o.group_size});
+        for (auto& h : b_.hosts) h.name += o.odd.names.host_suffix;
     }
 
     /// Numbers 1 .. n, in random order where asked.
@@ -133,11 +135,12 @@ class drawing {
             }
     }
 
-    void add_service(guid id, std::string name, std::uint32_t leaf) {
+    void add_service(guid id, std::string name, std::uint32_t leaf, duty serving = duty::service) {
         node what;
         what.id = id;
         what.name = std::move(name);
         what.what = role::service;
+        what.serving = serving;
         what.ports = static_cast<std::uint16_t>(b_.o.planes);
         const auto port = take_leaf_port(b_, leaf);
         cable_up(add(std::move(what)), leaf, port);
@@ -146,56 +149,15 @@ class drawing {
     void add_services() {
         const auto& o = b_.o;
         add_service(manager_guid, fmt::format("{} mlx5_0", o.sm_host), b_.leaf(0, 0));
+        b_.nodes.back().doubtful = o.rails == 1;
         for (std::uint32_t i = 0; i < o.ufm_hosts; ++i)
             add_service(service_guids + guid{i + 1} * 0x10, fmt::format("ufm{:02} mlx5_0", i + 1),
                         b_.leaf((i + 1) % b_.n.groups, 0));
         for (std::uint32_t i = 0; i < o.storage_servers; ++i)
             for (std::uint32_t k = 0; k < 2; ++k)
                 add_service(service_guids + 0x100000 + guid{i + 1} * 0x100 + k * 0x10,
-                            fmt::format("oss{:02} mlx5_{}", i + 1, k), storage_leaf(0, i + k));
-    }
-
-    /// On the ports after all cables of each spine or core.
-    void add_hosts_above() {
-        const auto& n = b_.n;
-        const auto spines = n.spine_groups * n.spines, cores = n.core_fan * n.spines;
-        std::vector<std::uint16_t> last(b_.nodes.size());
-        for (const auto& c : b_.cables) last[c.b] = std::max(last[c.b], c.b_port);
-        for (const auto& c : b_.cables) last[c.a] = std::max(last[c.a], c.a_port);
-        const auto put = [&](std::uint32_t count, const char* kind, std::uint32_t first, std::uint32_t of,
-                             guid ids, role is = role::service) {
-            for (std::uint32_t i = 0; i < count; ++i) {
-                node what;
-                what.id = ids + guid{i + 1} * 0x10;
-                what.name = fmt::format("{}{:02} mlx5_0", kind, i + 1);
-                what.what = is;
-                what.ports = static_cast<std::uint16_t>(b_.o.planes);
-                const auto box = first + i % of * b_.o.planes;
-                const auto port = ++last[box];
-                for (std::uint32_t p = 1; p < b_.o.planes; ++p) last[box + p] = port;
-                cable_up(add(std::move(what)), box, port);
-            }
-        };
-        put(b_.o.gateways, "io", b_.first_spine, spines, service_guids + 0x20000000);
-        put(b_.o.routers, "rt", b_.first_spine, spines, service_guids + 0x40000000, role::router);
-        if (cores > 0) put(b_.o.core_hosts, "ioc", b_.first_core, cores, service_guids + 0x30000000);
-    }
-
-    void switch_racks_off() {
-        const auto& o = b_.o;
-        if (o.racks_off == 0) return;
-        const auto size = o.rack_size > 0 ? o.rack_size : o.group_size;
-        const auto racks = (o.hosts + size - 1) / size;
-        auto order = std::vector<std::uint32_t>(racks);
-        std::iota(order.begin(), order.end(), 0u);
-        random_.shuffle(order);
-        order.resize(std::max<std::size_t>(1, static_cast<std::size_t>(o.racks_off * racks)));
-        for (const auto rack : order)
-            for (auto h = rack * size; h < std::min(o.hosts, (rack + 1) * size); ++h) {
-                b_.hosts[h].off = true;
-                for (std::uint32_t r = 0; r < o.rails; ++r) b_.nodes[b_.hca(h, r)].gone = true;
-                if (o.storage_rail) b_.nodes[storage_hca_ + h].gone = true;
-            }
+                            fmt::format("oss{:02} mlx5_{}", i + 1, k), storage_leaf(0, i + k),
+                            duty::storage_server);
     }
 
     std::uint32_t storage_leaf(std::uint32_t spine_group, std::uint32_t at) const {
@@ -207,17 +169,19 @@ class drawing {
         const auto& o = b_.o;
         if (!o.storage_rail) return;
         const auto hosts_of_spine_group = b_.n.groups_of_spine_group * o.group_size;
-        storage_hca_ = next_node();
-        for (std::uint32_t h = 0; h < o.hosts; ++h)
+        for (std::uint32_t h = 0; h < o.hosts; ++h) {
             add_service(service_guids + 0x10000000 + guid{h} * 0x10,
                         fmt::format("{} mlx5_{}", b_.hosts[h].name, o.rails),
-                        storage_leaf(h / hosts_of_spine_group, h % hosts_of_spine_group / o.group_size));
+                        storage_leaf(h / hosts_of_spine_group, h % hosts_of_spine_group / o.group_size),
+                        duty::storage_hca);
+            b_.nodes.back().host = h;
+        }
     }
 
     blueprint b_;
     dice& random_;
     std::vector<std::uint32_t> switch_numbers_;
-    std::uint32_t next_switch_ = 0, storage_hca_ = 0;
+    std::uint32_t next_switch_ = 0;
 };
 
 }  // namespace

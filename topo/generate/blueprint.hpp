@@ -27,14 +27,18 @@ struct node {
     std::uint16_t ports = 1;
     std::uint16_t rail = 0;         ///< of a compute HCA or a leaf
     std::uint32_t group = none;     ///< of a leaf
-    std::uint32_t host = none;      ///< of a compute HCA
+    std::uint32_t host = none;      ///< of its HCAs for compute or storage
     std::uint32_t spine_group = 0;  ///< of a switch below the cores
     std::uint16_t next_port = 0;    ///< of a leaf: the next that is free for what comes later
     std::uint16_t last_low = 0;     ///< of a leaf: below its uplinks
-    bool serves = false;            ///< a leaf that something other than compute HCAs hangs on
-    bool gone = false;              ///< not in the dump, nor its cables
-    bool silent = false;            ///< without a record
-    bool repeated = false;          ///< its record stands twice
+    std::uint16_t device = 0;       ///< number of the chip; 0: what most of its kind have
+    std::uint16_t lid = 0;
+    duty serving = duty::service;  ///< of what is no compute HCA
+    bool doubtful = false;         ///< only its name tells that it is for no job
+    bool serves = false;           ///< a leaf that something other than compute HCAs hangs on
+    bool gone = false;             ///< not in the dump, nor its cables
+    bool silent = false;           ///< without a record
+    bool repeated = false;         ///< its record stands twice
 };
 
 struct cable {
@@ -98,11 +102,20 @@ class dice {
 const std::vector<std::string>& speed_names();
 result<speed_rate> parse_rate(const std::string& text);
 std::string to_text(const speed_rate& r);
+speed_rate generation_before(speed_rate r);
 
 /// Checks the options and works out the rest.
 result<sizes> sizes_of(const options& o);
+result<void> check_oddities(const options& o);
 blueprint blueprint_of(const options& o, const sizes& n, dice& random);
 void connect_switches(blueprint& b);
+void add_hosts_above(blueprint& b);
+void switch_racks_off(blueprint& b, dice& random);
+/// The last of the drawing: what stands beside the groups, lesser groups, names. See oddities.hpp.
+void add_oddities(blueprint& b, dice& random);
+/// What a host calls one of its devices, counted from 0, storage HCAs among them.
+std::string device_word(const blueprint& b, std::uint32_t host, std::uint32_t at);
+void forget_switch_name(node& n);
 /// The name of a switch: the one at `at` of its spine group or, a core, of its position.
 std::string switch_name(const blueprint& b, const node& n, const char* kind, std::uint32_t number,
                         std::uint32_t of, std::uint32_t at, std::uint32_t plane);
@@ -114,6 +127,8 @@ std::uint32_t digits_of(std::uint64_t highest);
 std::uint16_t take_leaf_port(blueprint& b, std::uint32_t leaf_node);
 /// Port counts, and aggregation nodes on the port after the last.
 void finish(blueprint& b);
+/// One for each node that has none yet, where oddities ask for them.
+void assign_lids(blueprint& b);
 void plant_defects(blueprint& b, dice& random, truth& facts);
 std::string print(const blueprint& b, dice& random);
 

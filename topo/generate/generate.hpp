@@ -14,6 +14,7 @@
 #include <banyan/topo/fabric.hpp>
 
 #include "common/result.hpp"
+#include "topo/generate/oddities.hpp"
 
 namespace banyan::topo::generate {
 
@@ -31,8 +32,11 @@ enum class defect_kind : std::uint8_t {
     narrow_link,       ///< of the links
     slow_link,         ///< of the links
     factory_name,      ///< of the compute HCAs
+    missing_switch,    ///< from here on by oddities::lost, not by rate
+    missing_plane,     ///< of an HCA, or of a leaf's box
+    no_lid,            ///< of hosts' ports
 };
-constexpr std::size_t defect_kinds = 13;
+constexpr std::size_t defect_kinds = 13;  ///< those planted by rate
 /// "missing-leaf" ...
 std::string_view name_of(defect_kind kind);
 /// The share of the objects named above that are to have the defect, 0 to 0.5; above 0 it is one at least.
@@ -69,6 +73,7 @@ struct options {
     bool directors = false;
     double mixed_names = 0;  ///< share of switches never named, and of hosts that name their HCAs otherwise
     bool shuffle = false;    ///< GUIDs and records in random order, as bought and as discovered
+    oddities odd;
     defect_rates rates{};
     std::uint64_t seed = 1;
 };
@@ -90,6 +95,7 @@ struct true_host {
     /// Whether more HCAs of its own carry its name than of others: else nobody can know it.
     bool named = true;
     bool off = false;              ///< nothing of it is in the dump
+    bool unready = false;          ///< its ports have no LID: no job can be there
     bool named_otherwise = false;  ///< its HCAs are not "mlx5_0", "mlx5_1", ...
 };
 
@@ -101,6 +107,18 @@ struct true_hca {
     /// Of the leaf that its cable leads to, also where that is the wrong one.
     std::uint32_t leaf_group = 0;
     std::uint16_t rail = 0;
+};
+
+/// What an HCA is for that no job computes with.
+enum class duty : std::uint8_t { service, storage_server, storage_hca, dpu };
+std::string_view name_of(duty d);
+
+struct true_other {
+    guid id = 0;
+    std::string name;
+    duty what = duty::service;
+    /// Whether who reads the dump can know it; not of hosts that only their names tell from lesser ones.
+    bool sure = true;
 };
 
 struct true_switch {
@@ -115,7 +133,9 @@ struct truth {
     std::vector<true_group> groups;
     std::vector<true_host> hosts;
     std::vector<true_hca> hcas;
+    std::vector<true_other> others;  ///< HCAs that are not for compute
     std::vector<true_switch> switches;
+    bool tree = true;  ///< not where the leaves are a ring
 };
 
 struct generated {
@@ -133,7 +153,7 @@ std::string why_impossible(const options& o, defect_kind kind);
 /// "swapped-cables=0.05,factory-name=0.1"; kinds that it does not name keep the rate of `others`.
 result<defect_rates> parse_rates(std::string_view text, const defect_rates& others = {});
 
-/// One JSON object: seed, defects, groups, hosts, hcas.
+/// One JSON object: seed, defects, groups, hosts, hcas, others.
 std::string to_json(const truth& t, const options& o);
 
 }  // namespace banyan::topo::generate

@@ -54,13 +54,15 @@ std::string switch_name(const blueprint& b, const node& n, const char* kind, std
                        o.planes > 1 ? "Q3400_RA" : "MQM9790", plane + 1);
 }
 
+void forget_switch_name(node& n) { n.name = never_named; }
+
 bool is_named(const node& switch_node) { return switch_node.name != never_named; }
 
 void mix_names(blueprint& b, dice& random) {
     const auto chosen = [&] { return random.below(1000) < 1000 * b.o.mixed_names; };
     for (auto& n : b.nodes)
         // The planes of a box are told by their names alone.
-        if (is_switch(n.what) && b.o.planes == 1 && chosen()) n.name = never_named;
+        if (is_switch(n.what) && b.o.planes == 1 && chosen()) forget_switch_name(n);
     for (std::uint32_t h = 0; h < b.hosts.size(); ++h) {
         if (!chosen()) continue;
         // The number of the HCA that leads to storage must stay nobody else's.

@@ -17,6 +17,7 @@ constexpr std::array<std::string_view, defect_kinds> names{
     "missing-leaf", "asymmetric-spine", "missing-uplink", "swapped-cables", "foreign-leaf",
     "missing-rail", "duplicate-name",   "no-record",      "duplicate-guid", "one-way-link",
     "narrow-link",  "slow-link",        "factory-name"};
+constexpr std::array<std::string_view, 3> names_of_losses{"missing-switch", "missing-plane", "no-lid"};
 
 void state_levels(const blueprint& b, truth& facts) {
     std::vector<bool> used(b.nodes.size());
@@ -54,11 +55,19 @@ void state_facts(const blueprint& b, truth& facts) {
             if (hca.gone) continue;
             const auto& leaf = b.nodes[b.cables[b.hca_cable(i)].b];
             facts.hcas.push_back({hca.id, hca.name, h, leaf.group, leaf.rail});
+            if (b.o.odd.names.format != naming{}.format) {  // goes with no defect of names
+                ++surplus[h];
+                continue;
+            }
             const auto told = host_of_name.find(std::string_view(hca.name).substr(0, hca.name.find(' ')));
             if (told != host_of_name.end()) surplus[told->second] += told->second == h ? 1 : -1;
         }
     for (std::uint32_t h = 0; h < b.hosts.size(); ++h) facts.hosts[h].named = surplus[h] > 0;
     state_levels(b, facts);
+    for (const auto& n : b.nodes)
+        if (n.what == role::service && !n.gone)
+            facts.others.push_back({n.id, n.name, n.serving, !n.doubtful});
+    facts.tree = !b.o.odd.ring;
 }
 
 }  // namespace
@@ -69,7 +78,10 @@ std::string end_text(const blueprint& b, std::uint32_t node, std::uint16_t port)
     return fmt::format("{} port {}", b.nodes[node].name, port);
 }
 
-std::string_view name_of(defect_kind kind) { return names[static_cast<std::size_t>(kind)]; }
+std::string_view name_of(defect_kind kind) {
+    const auto at = static_cast<std::size_t>(kind);
+    return at < names.size() ? names[at] : names_of_losses[at - names.size()];
+}
 
 result<defect_rates> parse_rates(std::string_view text, const defect_rates& others) {
     auto out = others;
@@ -125,6 +137,7 @@ void plant_defects(blueprint& b, dice& random, truth& facts) {
     plant_in_hosts(p);
     plant_in_links(p);
     plant_in_names(p);
+    plant_losses(p);
     state_facts(b, facts);
 }
 
@@ -138,6 +151,7 @@ result<generated> generate(const options& o) {
     generated out;
     plant_defects(b, random, out.facts);
     finish(b);
+    assign_lids(b);
     out.text = print(b, random);
     return out;
 }

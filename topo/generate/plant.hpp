@@ -114,5 +114,7 @@ void plant_in_hosts(planter& p);
 void plant_in_links(planter& p);
 /// Last: the reports of the others go by names.
 void plant_in_names(planter& p);
+/// What oddities::lost asks for: whole switches, chips and planes, and LIDs.
+void plant_losses(planter& p);
 
 }  // namespace banyan::topo::generate

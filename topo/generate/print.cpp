@@ -89,19 +89,18 @@ class printer {
 
     void record(std::uint32_t i) {
         const auto& n = b_.nodes[i];
+        const unsigned device = n.device                                      ? n.device
+                                : is_switch(n.what) || n.what == role::router ? 0xd2f2
+                                                                              : 0x1021;
+        put(FMT_COMPILE("\nvendid=0x2c9\ndevid=0x{:x}\nsysimgguid=0x{:x}\n"), device, n.system);
         if (is_switch(n.what))
-            put(FMT_COMPILE("\nvendid=0x2c9\ndevid=0xd2f2\nsysimgguid=0x{1:x}\nswitchguid=0x{0:x}({0:x})"
-                            "\nSwitch\t{2} "
-                            "\"S-{0:016x}\"\t\t# \"{3}\" enhanced port 0 lid 0 lmc 0\n"),
-                n.id, n.system, n.ports, n.name);
+            put(FMT_COMPILE("switchguid=0x{0:x}({0:x})\nSwitch\t{1} "
+                            "\"S-{0:016x}\"\t\t# \"{2}\" enhanced port 0 lid {3} lmc 0\n"),
+                n.id, n.ports, n.name, n.lid);
         else if (n.what == role::router)
-            put(FMT_COMPILE("\nvendid=0x2c9\ndevid=0xd2f2\nsysimgguid=0x{1:x}\nrtguid=0x{0:x}\nRt\t{2} "
-                            "\"R-{0:016x}\"\t\t# \"{3}\"\n"),
-                n.id, n.system, n.ports, n.name);
+            put(FMT_COMPILE("rtguid=0x{0:x}\nRt\t{1} \"R-{0:016x}\"\t\t# \"{2}\"\n"), n.id, n.ports, n.name);
         else
-            put(FMT_COMPILE("\nvendid=0x2c9\ndevid=0x1021\nsysimgguid=0x{1:x}\ncaguid=0x{0:x}\nCa\t{2} "
-                            "\"H-{0:016x}\"\t\t# \"{3}\"\n"),
-                n.id, n.system, n.ports, n.name);
+            put(FMT_COMPILE("caguid=0x{0:x}\nCa\t{1} \"H-{0:016x}\"\t\t# \"{2}\"\n"), n.id, n.ports, n.name);
         const std::span views(views_.data() + first_[i], views_.data() + first_[i + 1]);
         std::sort(views.begin(), views.end(),
                   [&](const view& a, const view& b) { return port(a) < port(b); });
@@ -120,15 +119,15 @@ class printer {
         const auto own = from_a ? c.a_port : c.b_port, other = from_a ? c.b_port : c.a_port;
         const auto& speed = speeds_[c.rate.speed];
         if (!is_switch(self.what))
-            put(FMT_COMPILE("[{}]({:x}) \t\"S-{:016x}\"[{}]\t\t# lid 0 lmc 0 \"{}\" lid 0 {}x{}\n"), own,
-                self.id + own, peer.id, other, peer.name, c.rate.width, speed);
+            put(FMT_COMPILE("[{}]({:x}) \t\"S-{:016x}\"[{}]\t\t# lid {} lmc 0 \"{}\" lid {} {}x{}\n"), own,
+                self.id + own, peer.id, other, self.lid, peer.name, peer.lid, c.rate.width, speed);
         else if (!is_switch(peer.what))
-            put(FMT_COMPILE("[{}]\t\"{}-{:016x}\"[{}]({:x}) \t\t# \"{}\" lid 0 {}x{}\n"), own,
-                peer.what == role::router ? 'R' : 'H', peer.id, other, peer.id + other, peer.name,
+            put(FMT_COMPILE("[{}]\t\"{}-{:016x}\"[{}]({:x}) \t\t# \"{}\" lid {} {}x{}\n"), own,
+                peer.what == role::router ? 'R' : 'H', peer.id, other, peer.id + other, peer.name, peer.lid,
                 c.rate.width, speed);
         else
-            put(FMT_COMPILE("[{}]\t\"S-{:016x}\"[{}]\t\t# \"{}\" lid 0 {}x{}\n"), own, peer.id, other,
-                peer.name, c.rate.width, speed);
+            put(FMT_COMPILE("[{}]\t\"S-{:016x}\"[{}]\t\t# \"{}\" lid {} {}x{}\n"), own, peer.id, other,
+                peer.name, peer.lid, c.rate.width, speed);
     }
 
     const blueprint& b_;

@@ -124,8 +124,17 @@ result<speed_rate> parse_rate(const std::string& text) {
 
 std::string to_text(const speed_rate& r) { return fmt::format("{}x{}", r.width, speed_names()[r.speed]); }
 
+speed_rate generation_before(speed_rate r) {
+    const auto& names = speed_names();
+    if (r.speed > 0) --r.speed;
+    // FDR10 is no generation of its own.
+    if (names[r.speed] == "FDR10") --r.speed;
+    return r;
+}
+
 result<sizes> sizes_of(const options& o) {
     BANYAN_CHECK(check_counts(o));
+    BANYAN_CHECK(check_oddities(o));
     sizes n;
     BANYAN_TRY(n.rate, parse_rate(o.rate));
     n.groups = ceiling(o.hosts, o.group_size);
@@ -144,7 +153,8 @@ result<sizes> sizes_of(const options& o) {
                : o.links > 0
                    ? ceiling(uplinks, o.links)
                    : divisor_from(uplinks, std::max(2u, ceiling(std::uint64_t{leaves} * uplinks, room)));
-    n.links = o.links > 0 ? o.links : std::max(1u, uplinks / n.spines);
+    if (o.odd.ring) n.spines = 0;
+    n.links = o.links > 0 ? o.links : std::max(1u, uplinks / std::max(1u, n.spines));
     n.uplink_first = std::max(o.group_size, o.radix / 2) + 1;
     n.down_ports = leaves * n.links;
     n.global_links = o.global_links > 0 ? o.global_links : n.spines;

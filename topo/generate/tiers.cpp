@@ -67,9 +67,18 @@ void connect_groups(blueprint& b) {
             }
 }
 
+void connect_ring(blueprint& b) {
+    const auto links = b.o.odd.ring_links;
+    for (std::uint32_t i = 0; i < b.n.groups; ++i)
+        for (std::uint32_t k = 0; k < links; ++k)
+            join(b, b.leaf(i, 0), b.n.uplink_first + k, b.leaf((i + 1) % b.n.groups, 0),
+                 b.n.uplink_first + links + k);
+}
+
 }  // namespace
 
 void connect_switches(blueprint& b) {
+    if (b.o.odd.ring) return connect_ring(b);
     connect_leaves(b);
     if (b.o.dragonfly) connect_groups(b);
     connect_cores(b);
@@ -78,7 +87,8 @@ void connect_switches(blueprint& b) {
 std::uint16_t take_leaf_port(blueprint& b, std::uint32_t leaf_node) {
     auto& first = b.nodes[leaf_node];
     // Where the lower half is full, what is left is beyond the uplinks.
-    const auto after = static_cast<std::uint16_t>(b.n.uplink_first + b.n.spines * b.n.links);
+    const auto uplinks = b.o.odd.ring ? 2 * b.o.odd.ring_links : b.n.spines * b.n.links;
+    const auto after = static_cast<std::uint16_t>(b.n.uplink_first + uplinks);
     if (first.next_port > first.last_low && first.next_port < after) first.next_port = after;
     const auto port = first.next_port++;
     for (std::uint32_t p = 0; p < b.o.planes; ++p) {
@@ -108,6 +118,13 @@ void finish(blueprint& b) {
         b.cables.push_back({static_cast<std::uint32_t>(b.nodes.size()), i, 1, ++b.nodes[i].ports, b.n.rate});
         b.nodes.push_back(std::move(inside));
     }
+}
+
+void assign_lids(blueprint& b) {
+    if (!b.o.odd.lids && b.o.odd.lost.lids <= 0) return;
+    std::uint16_t next = 0;
+    for (auto& n : b.nodes)
+        if (n.lid == 0) n.lid = ++next;
 }
 
 }  // namespace banyan::topo::generate

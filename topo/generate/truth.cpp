@@ -6,6 +6,11 @@
 
 namespace banyan::topo::generate {
 
+std::string_view name_of(duty d) {
+    constexpr std::array<std::string_view, 4> names{"service", "storage-server", "storage-hca", "dpu"};
+    return names[static_cast<std::size_t>(d)];
+}
+
 std::string to_json(const truth& t, const options& o) {
     using json = nlohmann::ordered_json;
     json out{{"seed", o.seed}, {"asked", json::object()}, {"planted", json::object()}};
@@ -29,6 +34,10 @@ std::string to_json(const truth& t, const options& o) {
                         {"host", t.hosts[h.host].name},
                         {"leaf_group", h.leaf_group},
                         {"rail", h.rail}});
+    auto& others = out["others"] = json::array();
+    for (const auto& h : t.others)
+        others.push_back(
+            {{"guid", fmt::format("0x{:016x}", h.id)}, {"name", h.name}, {"for", name_of(h.what)}});
     return out.dump(1) + '\n';
 }
 

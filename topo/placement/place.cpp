@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -18,6 +19,7 @@
 #include "topo/placement/construct_units.hpp"
 #include "topo/placement/equal_hosts.hpp"
 #include "topo/placement/improve.hpp"
+#include "topo/placement/joined_parts.hpp"
 #include "topo/placement/packing.hpp"
 
 namespace banyan::topo {
@@ -29,11 +31,6 @@ std::size_t crossings_of(const assignment& a) {
     for (const auto& b : a.free.bins)
         if (b.taken > 0) spine_groups.push_back(b.at.spine_group);
     return crossings(std::move(spine_groups));
-}
-
-bool has_islands(const fabric& f) {
-    return std::any_of(f.leaf_groups.begin(), f.leaf_groups.end(),
-                       [&](const leaf_group& g) { return g.island != f.leaf_groups.front().island; });
 }
 
 /// Between islands there is a line of a small share of a fabric's bandwidth, or none. So a job stays on one
@@ -131,21 +128,6 @@ result<placement> place_within(const fabric& f, const candidates& from, const re
     return take_hosts(f, r, job, std::move(best), limit);
 }
 
-/// The candidates by what joins them, the fewest first. A host of which nobody knows may be in any of them.
-std::vector<std::vector<std::uint32_t>> joined_parts(const fabric& f, std::span<const std::uint32_t> free) {
-    const auto reach = reach_of_hosts(f);
-    std::map<std::uint32_t, std::vector<std::uint32_t>> parts;
-    for (const auto h : free)
-        if (h < reach.size() && reach[h] != none) parts[reach[h]];
-    for (const auto h : free)
-        for (auto& [number, hosts] : parts)
-            if (h >= reach.size() || reach[h] == none || reach[h] == number) hosts.push_back(h);
-    std::vector<std::vector<std::uint32_t>> out;
-    for (auto& [number, hosts] : parts) out.push_back(std::move(hosts));
-    std::stable_sort(out.begin(), out.end(), [](auto& x, auto& y) { return x.size() < y.size(); });
-    return out;
-}
-
 /// In the part of the fabric where it costs least, of a few that hold the job.
 result<placement> place_in_a_part(const fabric& f, const candidates& from, const request& r, work& limit) {
     constexpr std::size_t some = 4;
@@ -154,13 +136,16 @@ result<placement> place_in_a_part(const fabric& f, const candidates& from, const
     const auto parts = joined_parts(f, from.free);
     if (parts.size() < 2) return place_within(f, from, r, limit);
     std::optional<placement> best;
-    double least = 0;
+    std::pair<double, double> least;
     std::size_t tried = 0;
     for (const auto& part : parts) {
         if (part.size() < needed || tried == some || (best && !limit.any())) continue;
         ++tried;
-        BANYAN_TRY(auto found, place_within(f, {part, from.prefer, from.risk}, r, limit));
-        const auto cost = weighted_cost(f, r, found);
+        BANYAN_TRY(auto found, place_within(f, {part, from.prefer, from.risk, from.kind}, r, limit));
+        // The fastest hosts first, as within one part.
+        double slowest = std::numeric_limits<double>::max();
+        for (const auto h : found.nodes) slowest = std::min<double>(slowest, f.hosts[h].gbps);
+        const std::pair cost(-slowest, weighted_cost(f, r, found));
         if (best && cost >= least) continue;
         least = cost;
         best = std::move(found);
