@@ -38,14 +38,9 @@ int lower_switches::name_says_leaf(std::uint32_t sw) {
 float lower_switches::sure(std::uint32_t sw, unsigned level) {
     if (level == 0) return 0;
     std::vector<std::uint32_t> mine;
-    std::size_t cards = 0;
     for (const auto p : g_.peers[sw])
-        if (f_.switches[p].level == level) {
-            mine.push_back(p);
-            cards += is_line_card(f_.switches[p].name);
-        }
-    // Nothing but spine cards is above a director's line cards: on their other ports are boxes below.
-    if (2 * cards > mine.size() && role_in_name(f_.switches[sw].name) == switch_role::untold) return 0.95f;
+        if (f_.switches[p].level == level) mine.push_back(p);
+    if (on_outer_ports(sw, mine)) return 0.95f;
     const auto like =
         compare_.nearest(sw, mine, [&](std::uint32_t i) { return f_.switches[i].level == level - 1; });
     if (like.sw == none) return 0;
@@ -61,16 +56,39 @@ float lower_switches::sure(std::uint32_t sw, unsigned level) {
     return name > 0 ? 0.95f : name == 0 && only_block(level) ? 0.6f : 0.9f;
 }
 
+void lower_switches::list_ends() {
+    if (!ends_.empty()) return;
+    for (const auto& l : f_.links) {
+        if (l.a.kind != node_kind::switch_node || l.b.kind != node_kind::switch_node) continue;
+        ends_.push_back({l.a.index, l.b.index, l.a.port});
+        ends_.push_back({l.b.index, l.a.index, l.b.port});
+    }
+    std::sort(ends_.begin(), ends_.end());
+}
+
+/// Nothing but spine cards is above a director's line cards: on their other ports are boxes below. A spine
+/// card that was never named is cabled as those that were.
+bool lower_switches::on_outer_ports(std::uint32_t sw, const std::vector<std::uint32_t>& mine) {
+    const auto is_spine = [&](std::uint32_t i) {
+        return role_in_name(f_.switches[i].name) == switch_role::upper;
+    };
+    if (role_in_name(f_.switches[sw].name) != switch_role::untold) return false;
+    const auto cards = std::ranges::count_if(mine, [&](auto p) { return is_line_card(f_.switches[p].name); });
+    if (2 * cards <= std::ssize(mine)) return false;
+    list_ends();
+    const auto links = [&](std::uint32_t i) {
+        return std::ranges::equal_range(ends_, i, {}, [](const auto& e) { return std::get<0>(e); }).size();
+    };
+    const auto like = compare_.nearest(sw, mine, is_spine);
+    if (like.sw == none) return false;
+    const auto its = g_.peers[like.sw].size(), all = mine.size() + its - like.shared;
+    const auto [fewer, more] = std::minmax(links(sw), links(like.sw));
+    return 4 * like.shared < 3 * all || 4 * fewer < 3 * more;
+}
+
 /// Whether its cables are on ports by which the other switches of that level lead down, on each of them.
 bool lower_switches::on_ports_of_lowers(std::uint32_t sw, unsigned level) {
-    if (ends_.empty()) {
-        for (const auto& l : f_.links) {
-            if (l.a.kind != node_kind::switch_node || l.b.kind != node_kind::switch_node) continue;
-            ends_.push_back({l.a.index, l.b.index, l.a.port});
-            ends_.push_back({l.b.index, l.a.index, l.b.port});
-        }
-        std::sort(ends_.begin(), ends_.end());
-    }
+    list_ends();
     std::map<std::uint16_t, std::pair<std::size_t, std::size_t>> leads;  // by port: down; elsewhere
     for (const auto& [from, to, port] : ends_)
         if (f_.switches[from].level == level && to != sw)

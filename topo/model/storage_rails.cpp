@@ -146,25 +146,35 @@ void set_storage_rails_aside(state& s, host_list& hosts) {
     std::vector<std::string> why(s.out.hcas.size());
     // By leaf: HCAs that lead to storage less those that do not.
     std::vector<int> tally(s.out.switches.size());
+    std::vector<bool> of_make(hosts.hcas.size());
     const auto parts = connected_switches(s.out);
     for (const auto& make : makes_of(s, hosts)) {
         const auto found = storage_finder(s, make, parts).find();
-        for (const auto h : make.hosts)
+        for (const auto h : make.hosts) {
+            of_make[h] = true;
             for (const auto i : hosts.hcas[h]) {
                 const auto at = found.find(s.device_of_hca[i]);
                 if (at != found.end()) why[i] = at->second;
                 if (s.out.hcas[i].leaf != none) tally[s.out.hcas[i].leaf] += at != found.end() ? 1 : -1;
             }
+        }
     }
-    const auto leads_to_storage = [&](std::uint32_t i) {
-        return s.out.hcas[i].leaf != none && tally[s.out.hcas[i].leaf] > 0;
+    // Hosts of no make are too odd to tell what a leaf is for, but with three HCAs they are no servers.
+    for (std::size_t h = 0; h < hosts.hcas.size(); ++h)
+        for (const auto i : hosts.hcas[h])
+            if (!of_make[h] && hosts.hcas[h].size() >= 3 && s.out.hcas[i].leaf != none)
+                --tally[s.out.hcas[i].leaf];
+    const auto tally_of = [&](std::uint32_t i) {
+        return s.out.hcas[i].leaf != none ? tally[s.out.hcas[i].leaf] : 0;
     };
+    const auto leads_to_storage = [&](std::uint32_t i) { return tally_of(i) > 0; };
     std::size_t kept = 0;
     for (std::size_t h = 0; h < hosts.hcas.size(); ++h) {
         auto& hcas = hosts.hcas[h];
         const bool server = !hcas.empty() && std::all_of(hcas.begin(), hcas.end(), leads_to_storage);
         std::erase_if(hcas, [&](auto i) {
-            if (!server && why[i].empty()) return false;
+            // What few show of a leaf on which most compute are crossed cables.
+            if (!server && (why[i].empty() || tally_of(i) < 0)) return false;
             exclude(s, i, "storage", server ? "its host is on the switches of storage alone" : why[i]);
             return true;
         });

@@ -163,7 +163,7 @@ void find_idle_leaves(state& s) {
         s.report("off", {label(s, i)},
                  (s.off_confidence[i] < 0.7
                       ? "it has no host, and the same spines as the leaves: their like, or a core"
-                      : "no host is on it; it has the same spines as the leaves around it") +
+                      : "no host is on it; it is cabled as leaves are") +
                      few,
                  s.off_confidence[i], {hex(f.switches[i].id)});
     }

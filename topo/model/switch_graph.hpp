@@ -91,6 +91,8 @@ class lower_switches {
     int name_says_leaf(std::uint32_t sw);
     bool only_block(unsigned level);
     bool on_ports_of_lowers(std::uint32_t sw, unsigned level);
+    bool on_outer_ports(std::uint32_t sw, const std::vector<std::uint32_t>& mine);
+    void list_ends();
 
     const fabric& f_;
     const switch_graph& g_;
