@@ -82,8 +82,8 @@ bool lower_switches::on_outer_ports(std::uint32_t sw, const std::vector<std::uin
     const auto like = compare_.nearest(sw, mine, is_spine);
     if (like.sw == none) return false;
     const auto its = g_.peers[like.sw].size(), all = mine.size() + its - like.shared;
-    const auto [fewer, more] = std::minmax(links(sw), links(like.sw));
-    return 4 * like.shared < 3 * all || 4 * fewer < 3 * more;
+    const auto own = links(sw), theirs = links(like.sw);
+    return 4 * like.shared < 3 * all || 4 * std::min(own, theirs) < 3 * std::max(own, theirs);
 }
 
 /// Whether its cables are on ports by which the other switches of that level lead down, on each of them.

@@ -164,8 +164,10 @@ TEST_CASE("objective, cost and spread of a placement are those of its ranks", "[
         CHECK(sits.straddling_units == expected.straddling);
         if (all_to_all(blocks(r), dimension::ep).pairs() > communication_graph::max_pairs) continue;
         const auto bins = make_bins(f, {all, {}, {}});
-        std::vector<std::uint32_t> bin_of_slot;
-        for (const auto h : p.nodes) bin_of_slot.push_back(f.hosts[h].leaf_group);
+        std::vector<std::uint32_t> bin_of_host(all.size()), bin_of_slot;
+        for (std::uint32_t b = 0; b < bins.bins.size(); ++b)
+            for (const auto h : bins.bins[b].hosts) bin_of_host[h] = b;
+        for (const auto h : p.nodes) bin_of_slot.push_back(bin_of_host[h]);
         const communication_graph graph(r, job_slots(r), weights_of(r));
         CHECK(graph.objective(bin_distances(f, bins.bins), bin_of_slot) == Approx(expected.weighted));
     }
