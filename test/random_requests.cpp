@@ -36,6 +36,15 @@ bool is_prime(std::uint32_t n) {
     return n > 1;
 }
 
+/// Each leaf group is an island.
+fabric with_lines_between_groups(fabric f) {
+    for (std::uint32_t g = 0; g < f.leaf_groups.size(); ++g) {
+        f.leaf_groups[g].spine_group = f.leaf_groups[g].island = g;
+        f.wan.push_back({0, g, 800});
+    }
+    return f;
+}
+
 }  // namespace
 
 std::vector<named_fabric> fabrics_of_all_kinds(std::uint32_t hosts) {
@@ -50,14 +59,8 @@ std::vector<named_fabric> fabrics_of_all_kinds(std::uint32_t hosts) {
     spoilt.rails = 2;
     spoilt.rates = generate::parse_rates("missing-rail=0.05,slow-link=0.05,no-record=0.02").value();
     out.push_back({"with defects", generated(spoilt)});
-    auto apart = usual;
-    for (std::uint32_t g = 0; g < apart.leaf_groups.size(); ++g)
-        apart.leaf_groups[g].spine_group = apart.leaf_groups[g].island = g;
-    out.push_back({"groups that nothing joins", apart});
-    auto small_apart = out[2].model;
-    for (std::uint32_t g = 0; g < small_apart.leaf_groups.size(); ++g)
-        small_apart.leaf_groups[g].spine_group = small_apart.leaf_groups[g].island = g;
-    out.push_back({"small groups that nothing joins", small_apart});
+    out.push_back({"groups that lines join", with_lines_between_groups(usual)});
+    out.push_back({"small groups that lines join", with_lines_between_groups(out[2].model)});
     auto one = usual;
     for (auto& h : one.hosts) h.leaf_group = 0;
     one.leaf_groups.resize(1);

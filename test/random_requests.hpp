@@ -20,8 +20,8 @@ struct named_fabric {
 };
 
 /// One fabric of each kind with about `hosts` hosts: two and three tiers, small and large leaf groups, with
-/// defects; and such as should not be: leaf groups that nothing joins, one group for all, hosts in none, all
-/// hosts in one failure domain.
+/// defects; and such as should not be: leaf groups that only lines join, one group for all, hosts in none,
+/// all hosts in one failure domain.
 std::vector<named_fabric> fabrics_of_all_kinds(std::uint32_t hosts);
 
 struct random_request {

@@ -144,6 +144,15 @@ int client::agents(bool as_json) {
     return 0;
 }
 
+int client::nvlink_domains() {
+    const auto answer = ask({{"cmd", "agents"}});
+    if (!answer) return failed(answer.error());
+    const auto list = json_fields(*answer).list("agents");
+    if (!list) return makes_no_sense(list.error());
+    show(nvlink_domain_lines(*list));
+    return 0;
+}
+
 int client::close(const std::string& id) {
     const auto number = number_of(id);
     if (!number)

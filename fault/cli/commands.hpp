@@ -24,6 +24,8 @@ class client {
     int explain(const std::string& id, bool json);
     int status(bool json);
     int agents(bool json);
+    /// Lines of a node and its NVLink domain, "-" where it has none; not of those that have not told.
+    int nvlink_domains();
     int close(const std::string& id);
     /// approve, retry or cancel.
     int rule_on(const char* ruling, const std::string& id);
@@ -65,6 +67,7 @@ std::string incident_header();
 std::string incident_row(const json_fields& incident);
 std::string incident_story(const json_fields& incident);
 std::string agent_table(const std::vector<json_fields>& agents);
+std::string nvlink_domain_lines(const std::vector<json_fields>& agents);
 std::string status_text(const json_fields& status);
 
 }  // namespace banyan::fault

@@ -46,6 +46,9 @@ int main(int argc, char** argv) {
     status->add_flag("--json", json, "as JSON");
     auto* agents = app.add_subcommand("agents", "the agents and when they were last heard");
     agents->add_flag("--json", json, "as JSON");
+    bool nvlink_domains = false;
+    agents->add_flag("--nvlink-domains", nvlink_domains,
+                     "lines of a node and its NVLink domain, for [nvlink] of the fabric's site file");
     auto* close = app.add_subcommand("close", "close an incident; the node stays as it is");
     close->add_option("ID", id, "such as f00012")->required();
     auto* approve =
@@ -100,7 +103,7 @@ int main(int argc, char** argv) {
     if (incidents->parsed()) return asking.incidents(wanted, since, until, json, follow);
     if (explain->parsed()) return asking.explain(id, json);
     if (status->parsed()) return asking.status(json);
-    if (agents->parsed()) return asking.agents(json);
+    if (agents->parsed()) return nvlink_domains ? asking.nvlink_domains() : asking.agents(json);
     if (close->parsed()) return asking.close(id);
     if (approve->parsed()) return asking.rule_on("approve", id);
     if (retry->parsed()) return asking.rule_on("retry", id);

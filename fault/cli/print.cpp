@@ -158,6 +158,16 @@ std::string agent_table(const std::vector<json_fields>& agents) {
     return out;
 }
 
+std::string nvlink_domain_lines(const std::vector<json_fields>& agents) {
+    std::string out;
+    for (const auto& a : agents) {
+        if (!a.has("nvlink_domain")) continue;
+        const auto domain = text_in(a, "nvlink_domain", "");
+        out += fmt::format("{} {}\n", text_in(a, "node"), domain.empty() ? "-" : domain);
+    }
+    return out;
+}
+
 std::string status_text(const json_fields& s) {
     const auto log = text_in(s, "opensm_log", "");
     return fmt::format(

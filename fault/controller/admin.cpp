@@ -251,6 +251,7 @@ json admin_server::agents(uid_t uid) {
             {"node", node},       {"connected", a.connected}, {"address", a.address},   {"boot", a.boot_id},
             {"gpus", a.gpus},     {"since_ms", a.since_ms},   {"heard_ms", a.heard_ms}, {"events", a.events},
             {"queued", a.queued}, {"dropped", a.dropped},     {"lost", a.lost}};
+        if (a.nvlink_domain) one["nvlink_domain"] = *a.nvlink_domain;
         out.push_back(std::move(one));
     }
     callers_.took(uid, 2 * (clock::now() - began));

@@ -277,7 +277,7 @@ task<std::optional<sweep_report>> hub::sweep(std::string node, std::uint64_t num
 
 std::string hub::nvlink_domain_of(const std::string& node) const {
     const auto it = agents_.find(node);
-    return it == agents_.end() ? std::string() : it->second.nvlink_domain;
+    return it == agents_.end() ? std::string() : it->second.nvlink_domain.value_or("");
 }
 
 std::string hub::boot_of(const std::string& node) const {

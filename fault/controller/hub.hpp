@@ -40,7 +40,8 @@ struct sweep_report {
 };
 
 struct agent_info {
-    std::string boot_id, address, nvlink_domain;
+    std::string boot_id, address;
+    std::optional<std::string> nvlink_domain;  ///< empty: its GPUs are in none; none: it has not told
     std::int64_t since_ms = 0, heard_ms = 0;
     std::uint64_t gpus = 0, queued = 0, dropped = 0, lost = 0, events = 0;
     bool connected = false;

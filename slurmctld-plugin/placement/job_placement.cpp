@@ -10,6 +10,7 @@
 #include "slurmctld-plugin/fabric/fabric_cache.hpp"
 #include "slurmctld-plugin/job_request.hpp"
 #include "slurmctld-plugin/notice.hpp"
+#include "slurmctld-plugin/placement/joined_nodes.hpp"
 #include "slurmctld-plugin/placement/kept_nodes.hpp"
 #include "slurmctld-plugin/placement/later_start.hpp"
 #include "slurmctld-plugin/placement/node_choice.hpp"
@@ -52,9 +53,22 @@ class attempt {
     }
 
   private:
+    /// What cons_tres says of the first part of the fabric that has room.
+    int ask_cons_tres() {
+        const int needed = static_cast<int>(train::all_nodes(job_.request));
+        const auto parts = joined_nodes(job_.fabric, all_.get());
+        int rc = ESLURM_NODES_BUSY;
+        for (const auto& part : parts) {
+            if (parts.size() > 1 && bit_set_count(part.get()) < needed) continue;
+            bit_copybits(nodes_, part.get());
+            rc = inner_.ask(nodes_);
+            if (rc == SLURM_SUCCESS) return rc;
+        }
+        return rc;
+    }
+
     int as_cons_tres_has_it() {
-        bit_copybits(nodes_, all_.get());
-        const int rc = inner_.ask(nodes_);
+        const int rc = ask_cons_tres();
         if (rc == SLURM_SUCCESS && mode_ == test_mode::run_now) arrange_theirs();
         if (rc == SLURM_SUCCESS && mode_ == test_mode::will_run) plan_ahead();
         return rc;
@@ -115,12 +129,14 @@ class attempt {
     /// The ranks of a job that starts now on nodes which cons_tres chose.
     void arrange_theirs() {
         auto hosts = job_.fabric.map.known_hosts_of(set_bits(nodes_));
-        const auto placement = hosts.size() == job_.request.nodes + job_.request.spares
+        const bool known = hosts.size() == job_.request.nodes + job_.request.spares;
+        const auto placement = known
                                    ? topo::place(job_.fabric.fabric, hosts, job_.request)
                                    : fail(errc::not_found, "not all of its nodes are in the fabric snapshot");
         if (placement) return save({now_, std::move(hosts), *placement});
         log_job_once(job_.record.job_id, placement.error().text() + "; its ranks are in Slurm's order");
-        save_in_order(job_.record, stored_plan(job_.record), job_.ctld, asked_, nodes_);
+        save_in_order(job_.record, stored_plan(job_.record), job_.ctld, asked_, nodes_,
+                      known ? "not-placed" : "nodes-not-in-snapshot");
     }
 
     void save(const first_start& start) {

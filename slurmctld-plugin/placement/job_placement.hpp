@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
 // job_test for training jobs: ask placement for nodes, narrow the candidates to them, let cons_tres decide,
-// check its answer. cons_tres with all candidates is the fallback at every turn, so a training job never
-// starts later than a plain one.
+// check its answer. cons_tres with all candidates that the fabric joins is the fallback at every turn, so a
+// training job never starts later than a plain one.
 #pragma once
 
 #include <functional>

@@ -18,7 +18,7 @@ std::optional<topo::placement> choose_nodes(const train_job& job, const std::vec
         job.fabric.fabric, topo::candidates{free, hosts_with_shards(job), job.fabric.risk, job.fabric.kind},
         job.request, job.limit);
     if (placed) return std::move(*placed);
-    log_job_once(job.record.job_id, placed.error().text() + "; placed as by plain cons_tres");
+    log_job_once(job.record.job_id, placed.error().text() + "; cons_tres chooses its nodes");
     return std::nullopt;
 }
 

@@ -46,7 +46,7 @@ int start_in_order(job_record_t& job, const job_request& asked, const ctld_table
     if (before && wait_for_nodes(job, ctld, ctld.find_nodes(before->nodes))) return ESLURM_NODES_BUSY;
     const auto chosen = [&](int rc) {
         if (rc == SLURM_SUCCESS && mode == test_mode::run_now)
-            save_in_order(job, before ? before : stored_plan(job), ctld, asked, node_bitmap);
+            save_in_order(job, before ? before : stored_plan(job), ctld, asked, node_bitmap, "no-snapshot");
         return rc;
     };
     if (before && mode == test_mode::run_now) {

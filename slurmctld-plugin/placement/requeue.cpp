@@ -65,9 +65,10 @@ std::optional<topo::placement> keep_slots(const train_job& job, const std::vecto
     host_set used(job, swapped->nodes);
     std::erase_if(spares, [&](auto host) { return used.contains(host); });
     for (const auto host : spares) used.add(host);
+    const auto reach = topo::reach_of_hosts(job.fabric.fabric);
     for (const auto host : free) {
         if (spares.size() >= request.spares) break;
-        if (!used.contains(host)) spares.push_back(host);
+        if (!used.contains(host) && reach[host] == reach[swapped->nodes[0]]) spares.push_back(host);
     }
     spares.resize(std::min<std::size_t>(spares.size(), request.spares));
     if (spares.size() < request.spares) return std::nullopt;

@@ -6,6 +6,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "slurmctld-plugin/job_request.hpp"
 #include "slurmctld-plugin/notice.hpp"
 #include "slurmctld-plugin/plan/job_plan.hpp"
@@ -72,7 +74,7 @@ void save_placement(job_record_t& job, const std::optional<train::plan>& before,
 }
 
 void save_in_order(job_record_t& job, const std::optional<train::plan>& before, const ctld_tables& ctld,
-                   const job_request& asked, const bitstr_t* nodes) {
+                   const job_request& asked, const bitstr_t* nodes, std::string_view why) {
     std::vector<std::string> names;
     for (const int node : set_bits(nodes)) names.emplace_back(ctld.node(node)->name);
     auto plan = train::plan_in_order(asked.placement, names, before ? &*before : nullptr);
@@ -83,6 +85,7 @@ void save_in_order(job_record_t& job, const std::optional<train::plan>& before, 
     plan->generation = before ? before->generation + 1 : 1;
     plan->restart = job.restart_cnt;
     plan->min_nodes = asked.min_nodes;
+    plan->spread += fmt::format("({})", why);
     if (before) plan->former = train::former_after(*before, *plan);
     store_for_nodes(job, ctld, std::move(*plan));
 }

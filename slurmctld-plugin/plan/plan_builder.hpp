@@ -4,6 +4,8 @@
 // the job (names and addresses).
 #pragma once
 
+#include <string_view>
+
 #include <banyan/topo/placement.hpp>
 
 #include "slurmctld-plugin/fabric/fabric_cache.hpp"
@@ -19,9 +21,10 @@ void save_placement(job_record_t& job, const std::optional<train::plan>& before,
                     const topo::placement& placement, std::optional<train::better_later> later = {});
 
 /// The same where no fabric has the job's nodes: these are in Slurm's order, but for those that have a slot
-/// in `before`. Logs, and stores none, where they are not as many as the job asks for.
+/// in `before`. Logs, and stores none, where they are not as many as the job asks for. `why` is for the
+/// AdminComment, a word.
 void save_in_order(job_record_t& job, const std::optional<train::plan>& before, const ctld_tables& ctld,
-                   const job_request& asked, const bitstr_t* nodes);
+                   const job_request& asked, const bitstr_t* nodes, std::string_view why);
 
 /// The same for a run with fewer data parallel groups than all, on `nodes`, which have slots or wait as
 /// spares in `before`, the plan of the last run.

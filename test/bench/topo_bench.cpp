@@ -104,7 +104,7 @@ int main(int argc, char** argv) {
     using namespace banyan::topo::bench;
     CLI::App app("How fast the fabric model is built, and how right it is on spoilt fabrics.");
     std::string json;
-    std::vector<std::string> one, write;
+    std::vector<std::string> lines, one, write;
     std::uint64_t fabrics = 500, others = 500, clean = 100, first = 1;
     int runs = 7;
     bool verbose = false, no_speed = false, quick = false, other = false;
@@ -123,8 +123,10 @@ int main(int argc, char** argv) {
     app.add_option("--write", write, "SEED PREFIX: write the fabric of a seed and its truth, and end")
         ->expected(2);
     app.add_flag("--other", other, "--write one of the shapes that are no plain tree");
+    app.add_option("--lines", lines, "FILES: read their lines, and end");
     app.add_option("--one", one, "DUMP SNAPSHOT: one run of the measurement, and end")->expected(2);
     CLI11_PARSE(app, argc, argv);
+    if (!lines.empty()) return read_lines(lines);
     if (!one.empty()) return measure_one(one[0], one[1]);
     if (!write.empty()) return write_fabric(std::strtoull(write[0].c_str(), nullptr, 10), write[1], other);
 

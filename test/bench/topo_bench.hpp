@@ -21,6 +21,20 @@ bool measure_speed(banyan::bench::figures& figures, int runs, bool quick);
 /// What that process does; prints its times in seconds.
 int measure_one(const std::string& dump, const std::string& snapshot);
 
+/// Times show, check, snapshot and diff; the dump goes into `folder`. A failure is printed and fails the
+/// program.
+bool measure_commands(banyan::bench::figures& figures, int runs, const std::string& folder);
+/// What they are compared with, in a process of its own: the lines of files in memory.
+int read_lines(const std::vector<std::string>& paths);
+
+struct run_result {
+    int status = -1;  ///< of its exit
+    double wall_s = 0;
+    std::string output;
+};
+/// A program until its end. Its standard error is this program's.
+run_result run_program(std::vector<std::string> words);
+
 /// The options of fabric number `seed` of the mixed ones.
 generate::options mixed_fabric(std::uint64_t seed);
 /// The same of shapes that are no plain trees: dragonfly+, rail-only, routers, directors, mixed names.

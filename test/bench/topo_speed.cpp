@@ -13,14 +13,10 @@
 #include <banyan/topo/snapshot.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/file.hpp"
 #include "test/bench/topo_bench.hpp"
-
-extern char** environ;
 
 namespace banyan::topo::bench {
 namespace {
@@ -29,44 +25,6 @@ using clock_type = std::chrono::steady_clock;
 
 double seconds_since(clock_type::time_point start) {
     return std::chrono::duration<double>(clock_type::now() - start).count();
-}
-
-struct run_result {
-    bool fine = false;
-    double wall_s = 0;
-    std::string output;
-};
-
-run_result run(std::vector<std::string> words) {
-    run_result out;
-    int ends[2];
-    if (::pipe(ends) != 0) return out;
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
-    posix_spawn_file_actions_addclose(&actions, ends[0]);
-    std::vector<char*> argv;
-    for (auto& w : words) argv.push_back(w.data());
-    argv.push_back(nullptr);
-    const auto start = clock_type::now();
-    pid_t child = 0;
-    const int spawned = ::posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environ);
-    posix_spawn_file_actions_destroy(&actions);
-    ::close(ends[1]);
-    char buffer[4096];
-    for (ssize_t n; spawned == 0 && (n = ::read(ends[0], buffer, sizeof buffer)) > 0;)
-        out.output.append(buffer, static_cast<std::size_t>(n));
-    ::close(ends[0]);
-    int status = 0;
-    if (spawned != 0 || ::waitpid(child, &status, 0) != child) return out;
-    out.wall_s = seconds_since(start);
-    out.fine = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    return out;
-}
-
-double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    return values.empty() ? 0 : (values[values.size() / 2] + values[(values.size() - 1) / 2]) / 2;
 }
 
 /// The largest resident size of this process since its exec (which getrusage does not tell: that counts the
@@ -85,7 +43,7 @@ struct subject {
     double size_mb = 0;
     std::map<std::string, std::vector<double>> runs;
 
-    double operator[](const std::string& name) const { return median(runs.at(name)); }
+    double operator[](const std::string& name) const { return banyan::bench::median(runs.at(name)); }
 };
 
 result<subject> prepare(std::uint32_t hosts, const std::filesystem::path& folder) {
@@ -103,8 +61,8 @@ result<subject> prepare(std::uint32_t hosts, const std::filesystem::path& folder
 }
 
 result<void> run_once(subject& s, const std::string& self) {
-    const auto one = run({self, "--one", s.dump, s.snapshot});
-    if (!one.fine) return fail(errc::internal, fmt::format("reading {} failed", s.dump));
+    const auto one = run_program({self, "--one", s.dump, s.snapshot});
+    if (one.status != 0) return fail(errc::internal, fmt::format("reading {} failed", s.dump));
     const auto times = nlohmann::json::parse(one.output);
     for (const auto& [name, value] : times.items()) s.runs[name].push_back(value);
     return {};
@@ -171,12 +129,14 @@ bool measure_speed(banyan::bench::figures& figures, int runs, bool quick) {
     const std::vector<std::uint32_t> sizes =
         quick ? std::vector{1600u} : std::vector{1600u, 3200u, 6400u, 12800u};
     const auto all = measure(sizes, runs, folder);
+    const bool commands = quick || !all || measure_commands(figures, std::min(runs, 3), folder);
     std::error_code ignored;
     std::filesystem::remove_all(folder, ignored);
     if (!all) {
         fmt::print(stderr, "topo_bench: {}\n", all.error().text());
         return false;
     }
+    if (!commands) return false;
     std::vector<double> per_hca;
     for (const auto& s : *all) {
         per_hca.push_back(s["worked"] / (s.hosts * 8.0) * 1e6);

@@ -142,7 +142,7 @@ class Changes(ClusterCase):
         self.cluster.run("scontrol", "release", job)
         self.cluster.run("scontrol", "update", f"JobId={job}", "StartTime=now", check=False)  # it may have begun
         self.cluster.wait_for_job(job)
-        self.assertRegex(self.comment(job), r"^banyan: tp=4 nodes=2 ranks=4 spares=1\(n\d+\) order=slurm \| hello$")
+        self.assertRegex(self.comment(job), r"^banyan: tp=4 nodes=2 ranks=4 spares=1\(n\d+\) order=slurm\([a-z-]+\) \| hello$")
 
     # -- the snapshot ----------------------------------------------------------------------------------------------------------
 

@@ -40,7 +40,7 @@ class NoFabric(TrainingCase):
         held = self.cluster.hosts(fields["NodeList"])
         self.assertEqual(before, held[:3], "in Slurm's order")
         self.assertIn(f"spares=1({held[3]})", fields["AdminComment"])
-        self.assertIn("order=slurm", fields["AdminComment"])
+        self.assertIn("order=slurm(no-snapshot)", fields["AdminComment"])
         victim = before[1]
         self.take(victim)
         self.wait_finished(job)

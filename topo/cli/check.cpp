@@ -41,10 +41,14 @@ std::string advice(const std::string& kind) {
          "look at the cable and both ports; accept it with banyan-topo snapshot if it was meant"},
         {"lost-node", "is it powered? accept it with banyan-topo snapshot if it was meant"},
         {"missing-leaf", "is the switch powered and cabled? every host of the group lacks that rail"},
+        {"missing-plane",
+         "look at that port of the box, or at the chip; ibstat on the host tells its planes"},
         {"missing-rail", "look at the HCA and its cable: ibstat on the host"},
+        {"missing-switch", "is the switch powered? its cables are dark at their other ends"},
         {"missing-uplink", "look at the cables and ports upwards of that switch"},
         {"moved-cable", "put it back, or accept it with banyan-topo snapshot"},
         {"narrow-link", "reseat or replace the cable: lanes are down"},
+        {"no-lid", "is the subnet manager running, and does its log name these ports?"},
         {"no-master", "start the subnet manager: no port comes up without one"},
         {"no-record",
          "discover again: the node answered its neighbour's probe and then no more, or the end of the text "
@@ -109,6 +113,17 @@ std::vector<defect> losses(const fabric_diff& d) {
     return out;
 }
 
+/// A switch that only its neighbours' dark ports tell of is one that the accepted state knows.
+void drop_known_losses(const fabric_diff& d, std::vector<defect>& defects) {
+    std::set<std::string> dark;
+    for (const auto& l : d.lost_links)
+        for (const auto& e : {l.a, l.b}) dark.insert(port_id(e));
+    std::erase_if(defects, [&](const defect& found) {
+        return found.kind == "missing-switch" &&
+               std::ranges::all_of(found.where, [&](const auto& port) { return dark.contains(port); });
+    });
+}
+
 /// What is wrong, less what was wrong in the accepted state, and what that had more. Returns how many were
 /// accepted.
 std::size_t compare(const fabric& accepted, fabric& now) {
@@ -120,7 +135,9 @@ std::size_t compare(const fabric& accepted, fabric& now) {
     const auto left = std::erase_if(now.defects, [&](const defect& d) {
         return known.contains({d.kind, d.where}) || known_by_name.contains({d.kind, d.objects});
     });
-    for (auto& d : losses(diff(accepted, now))) now.defects.push_back(std::move(d));
+    const auto changed = diff(accepted, now);
+    drop_known_losses(changed, now.defects);
+    for (auto& d : losses(changed)) now.defects.push_back(std::move(d));
     return left;
 }
 

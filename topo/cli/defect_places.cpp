@@ -38,7 +38,9 @@ std::string defect_places::words(std::string_view where) const {
 
 std::vector<std::string> defect_places::missing_cables(const defect& d) const {
     std::vector<std::string> out;
-    if (d.kind != "missing-uplink" && d.kind != "asymmetric-spine" && d.kind != "missing-rail") return out;
+    if (d.kind != "missing-uplink" && d.kind != "asymmetric-spine" && d.kind != "missing-rail" &&
+        d.kind != "missing-switch" && d.kind != "missing-plane")
+        return out;
     for (const std::string_view where : d.where) {
         const auto to = where.find(" to ");
         if (to != std::string_view::npos)

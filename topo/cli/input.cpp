@@ -105,9 +105,9 @@ result<void> take_avoided(fabric& f, const std::string& path, bool given) {
 
 void fabric_input::add_to(CLI::App& sub) {
     sub.add_option("FABRIC", path_,
-                   "output of ibnetdiscover, iblinkinfo or ibdiagnet (.db_csv,\n"
-                   ".lst), Slurm's topology.conf or topology.yaml, or a snapshot;\n"
-                   "- is standard input")
+                   "output of ibnetdiscover, iblinkinfo, ibdiagnet (.db_csv, .lst),\n"
+                   "opareport or lldpcli, UFM's list of links, Slurm's topology.conf\n"
+                   "or topology.yaml, or a snapshot; - is standard input")
         ->required();
     add_side_files(sub);
 }

@@ -62,8 +62,9 @@ result<std::size_t> choose_type(const fabric& f, const report& r, const nccl_opt
 result<report> make_report(const fabric& f, const nccl_options& o) {
     report r;
     BANYAN_CHECK(o.input.need_hosts(f));
-    if (f.untold.rails)
-        return fail(errc::invalid_input, fmt::format("{} tells no HCAs and no rails", o.input.path()),
+    if (f.untold.devices)
+        return fail(errc::invalid_input,
+                    fmt::format("{} does not tell what hosts call their RDMA devices", o.input.path()),
                     "give what names the ports of hosts, such as the output of ibnetdiscover");
     r.types = node_types(f);
     if (o.live) {

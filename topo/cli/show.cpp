@@ -110,8 +110,10 @@ void print_confidence(const fabric& f) {
     std::size_t hosts = 0, hcas = 0;
     for (const auto& h : f.hosts) hosts += h.confidence < sure;
     for (const auto& h : f.hcas) hcas += h.host != none && h.confidence < sure;
-    fmt::print("\nsure of the leaf group of {} of {}; {} attributed by evidence, not by name\n",
-               f.hosts.size() - hosts, counted(f.hosts.size(), "host"), counted(hcas, "HCA is", "HCAs are"));
+    fmt::print("\nsure of the leaf group of {} of {}", f.hosts.size() - hosts,
+               counted(f.hosts.size(), "host"));
+    if (hcas > 0) fmt::print("; {} attributed by evidence, not by name", counted(hcas, "HCA is", "HCAs are"));
+    fmt::print("\n");
 }
 
 void print_left_out(const fabric& f) {

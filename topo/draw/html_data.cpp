@@ -7,6 +7,7 @@
 //   rates                [text, colour] of each rate that occurs
 //   hosts                name: list, group: column
 //   groups               id: list, leaves: column of counts, leaf: column, rail by rail
+//   untold               cables, guids: whether the source did not tell these, which are made up then
 //   switches             name: list; box (itself, or what it is a plane of), guid, level, ports: columns
 //   hcas                 part: list of name endings ("+" = after the host's name, "=" = the whole name);
 //                        guid, host, leaf, port, rail, name (into part), rate: columns
@@ -195,6 +196,7 @@ std::string page_data(const fabric& f, const job* j, const std::string& title) {
              {"defects", defects_of(f, s)}, {"all_defects", faults(s)},  {"job", job_data(j)}};
     out["rates"] = rates.list();
     out["job_colors"] = job_colors;
+    out["untold"] = {{"cables", f.untold.cables}, {"guids", f.untold.guids}};
     out["cores"] = packed_indices(s.cores);
     out["stray"] = packed_indices(s.stray);
     out["spine_groups"] = json::array();

@@ -21,8 +21,8 @@ constexpr std::size_t most_of_one_name = 64;
 enum class thing { switch_node, hca, host };
 
 health severity_of(std::string_view kind) {
-    for (const auto* broken :
-         {"missing-leaf", "missing-uplink", "missing-rail", "one-way-link", "no-record", "duplicate-guid"})
+    for (const auto* broken : {"missing-leaf", "missing-switch", "missing-uplink", "missing-rail",
+                               "one-way-link", "no-record", "duplicate-guid"})
         if (kind == broken) return health::broken;
     return health::degraded;
 }

@@ -41,7 +41,8 @@ void find_defects(state& s) {
     find_switch_defects(s);
     find_idle_leaves(s);
     find_slow_links(s);
-    find_duplicate_lids(s);
+    find_missing_planes(s);
+    find_bad_lids(s);
 }
 
 }  // namespace
@@ -52,7 +53,7 @@ fabric build_fabric(const dump& d, const build_options& options) {
     out.source_crc = d.crc;
     out.untold = d.untold;
     out.created_unix_s = options.created_unix_s;
-    build::state s{d, options, out, {}, 0, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+    build::state s{d, options, out, {}, 0, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}};
     build::take_nodes(s);
     build::take_links(s);
     build::find_boxes(s);

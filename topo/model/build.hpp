@@ -21,6 +21,9 @@ struct node_place {
     std::uint32_t index = none;
 };
 
+/// What a port answers to that has been given no LID: the permissive one (IBTA 4.1.3).
+constexpr std::uint32_t no_lid = 0xffff;
+
 /// Defects of one kind that are told one by one: more than anybody works through. A kind that covers more of
 /// the fabric is told once; a dump can claim millions.
 constexpr std::size_t most_of_kind = 10'000;
@@ -40,7 +43,9 @@ struct state {
     std::vector<std::string_view> host_name_of_hca;  ///< by HCA; empty = its name tells no host
     /// By HCA: its number, comparable all over the fabric (see device_numbers.cpp); none when unknown.
     std::vector<std::uint32_t> device_of_hca;
-    std::vector<guid> system_of_hca;  ///< by HCA
+    std::vector<guid> system_of_hca;         ///< by HCA
+    std::vector<std::uint16_t> chip_of_hca;  ///< by HCA: as switch_node::device
+    std::vector<bool> without_lid;           ///< by HCA: its port is up, and has no LID
     std::vector<bool> doubtful_host;  ///< by HCA: another HCA has its name, and nothing tells them apart
 
     std::vector<float> told_by_guid;  ///< by HCA: how sure its GUID makes its number; 0 = its name tells it
@@ -87,7 +92,8 @@ void find_switch_defects(state& s);  // switch_defects.cpp: leaves, uplinks and 
 void find_missing_links(state& s);   // uplink_defects.cpp: between two levels of switches
 void find_idle_leaves(state& s);     // switch_defects.cpp: leaves without any host
 void find_slow_links(state& s);      // link_defects.cpp
-void find_duplicate_lids(state& s);  // lids.cpp
+void find_bad_lids(state& s);        // lids.cpp: given twice, or not at all
+void find_missing_planes(state& s);  // plane_defects.cpp: HCAs and chips
 
 /// Share of those that agree; below it ports or device numbers show nothing.
 constexpr double least_agreement = 0.75;

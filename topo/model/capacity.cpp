@@ -179,6 +179,13 @@ void mark_slow_hosts(fabric& f) {
                 below_bad[f.switches[e.index].box] = true;
     }
     const auto expected = build::expected_leaves(f);
+    std::vector<bool> has_planes(f.switches.size());
+    for (const auto& sw : f.switches)
+        if (sw.plane > 0) has_planes[sw.box] = true;
+    // Of all its planes together; a second port on a leaf of its own is not reckoned.
+    const auto rate_of = [&](const hca& h) {
+        return gbps(h.rate) * (h.leaf != none && has_planes[h.leaf] ? std::max<unsigned>(h.planes, 1) : 1);
+    };
     for (std::size_t g = 0; g < f.leaf_groups.size(); ++g) {
         auto& group = f.leaf_groups[g];
         group.thin = std::ranges::any_of(group.leaves, [&](auto leaf) { return below_bad[leaf]; });
@@ -186,13 +193,13 @@ void mark_slow_hosts(fabric& f) {
         rates.clear();
         for (const auto host : group.hosts)
             for (const auto h : f.hosts[host].hcas)
-                if (const auto rate = gbps(f.hcas[h].rate); rate > 0) rates.push_back(rate);
+                if (const auto rate = rate_of(f.hcas[h]); rate > 0) rates.push_back(rate);
         const auto middle = rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2);
         if (!rates.empty()) std::nth_element(rates.begin(), middle, rates.end());
         for (const auto host : group.hosts)
             f.hosts[host].slow =
                 lacks || std::any_of(f.hosts[host].hcas.begin(), f.hosts[host].hcas.end(), [&](auto h) {
-                    const auto rate = gbps(f.hcas[h].rate);
+                    const auto rate = rate_of(f.hcas[h]);
                     return on_bad[h] || (rate > 0 && rate < *middle);
                 });
     }

@@ -11,7 +11,9 @@ std::vector<std::string> words_of(const untold_facts& u) {
     std::vector<std::string> out;
     if (u.cables) out.emplace_back("cables and ports");
     if (u.rails) out.emplace_back("rails");
+    if (u.devices) out.emplace_back("RDMA devices");
     if (u.rates) out.emplace_back("rates of links");
+    if (u.upper) out.emplace_back("switches above the leaves");
     if (u.guids) out.emplace_back("GUIDs");
     return out;
 }

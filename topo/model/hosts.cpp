@@ -16,8 +16,8 @@ namespace {
 /// HCAs of one host. A name that more have is an image's, and names none of the hosts that were made of it.
 constexpr std::size_t most_of_host = 256;
 
-/// HCAs by the host that their name tells, the others as unattributed; aggregation nodes and storage devices
-/// go.
+/// HCAs by the host that their name tells, the others as unattributed; aggregation nodes, storage devices and
+/// what has no LID go.
 host_list list_by_name(state& s) {
     const auto storage = s.options.site.storage_devices.value_or(std::vector<std::string>());
     host_list out;
@@ -31,6 +31,9 @@ host_list list_by_name(state& s) {
         if (name.kind == hca_name::trust::aggregation) {
             exclude(s, i, "sharp", "an aggregation node inside a switch");
             if (hca.leaf != none) s.out.switches[hca.leaf].sharp = true;
+        } else if (s.without_lid[i]) {
+            exclude(s, i, "no-lid",
+                    "the subnet manager has given its port no LID: nothing can be sent to it");
         } else if (!storage.empty() &&
                    std::find(storage.begin(), storage.end(), name.device_name) != storage.end()) {
             exclude(s, i, "storage", "the site file names its device");

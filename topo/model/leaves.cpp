@@ -58,12 +58,16 @@ class leaf_finder {
 
     bool stands_above(std::uint32_t sw, std::vector<std::uint32_t> others) const {
         if (others.size() < 2) return false;
-        std::size_t hosts = 0, peers = 0;
+        std::vector<std::size_t> hosts;
+        std::size_t peers = 0;
         for (const auto o : others) {
-            hosts += g_.hosts[o];
+            hosts.push_back(g_.hosts[o]);
             peers += contradictions_[o];
         }
-        const bool fewer_hosts = 2 * g_.hosts[sw] * others.size() <= hosts;
+        // Than half of them at least: in a ring one neighbour with many shows nothing.
+        const auto middle = hosts.begin() + static_cast<std::ptrdiff_t>((hosts.size() - 1) / 2);
+        std::nth_element(hosts.begin(), middle, hosts.end());
+        const bool fewer_hosts = 2 * g_.hosts[sw] <= *middle;
         const bool more_peers = others.size() * others.size() >= 2 * peers;
         return (fewer_hosts || more_peers) && mostly_apart(g_, std::move(others));
     }

@@ -151,6 +151,11 @@ void find_levels(state& s) {
         leveller(s, g).follow_tree();
     else
         leveller(s, g).find();
+    // A chip of a box that nothing leads to stands where the others of the box do.
+    std::vector<std::uint8_t> of_box(s.out.switches.size(), no_level);
+    for (const auto& sw : s.out.switches) of_box[sw.box] = std::min(of_box[sw.box], sw.level);
+    for (auto& sw : s.out.switches)
+        if (sw.level == no_level) sw.level = of_box[sw.box];
 }
 
 }  // namespace banyan::topo::build

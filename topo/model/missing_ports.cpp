@@ -20,18 +20,34 @@ missing_ports::missing_ports(const fabric& f) : f_(f) {
     });
 }
 
+std::span<const missing_ports::end> missing_ports::ends_of(std::uint32_t sw) const {
+    const auto [first, last] = std::equal_range(ends_.begin(), ends_.end(), end{sw, 0, 0, 0},
+                                                [](auto& a, auto& b) { return a.sw < b.sw; });
+    return {first, last};
+}
+
+bool missing_ports::leads_to(std::uint32_t sw, std::uint16_t port, std::uint32_t peer) const {
+    const auto key = std::tuple(sw, peer, port);
+    const auto at = std::partition_point(
+        ends_.begin(), ends_.end(), [&](const end& e) { return std::tuple(e.sw, e.peer, e.port) < key; });
+    return at != ends_.end() && std::tuple(at->sw, at->peer, at->port) == key;
+}
+
+bool missing_ports::dark(std::uint32_t sw, std::uint16_t port) const {
+    return !std::binary_search(taken_.begin(), taken_.end(), std::pair(sw, port));
+}
+
 const missing_ports::ports& missing_ports::usual_at_peers(std::uint32_t sw, unsigned level) {
     const auto [at, fresh] = usual_.try_emplace({sw, level});
     if (!fresh) return at->second;
     std::map<std::uint16_t, std::size_t> votes;
     std::size_t peers = 0;
-    const auto first = std::partition_point(ends_.begin(), ends_.end(), [&](auto& e) { return e.sw < sw; });
     std::uint32_t last = none;
-    for (auto e = first; e != ends_.end() && e->sw == sw; ++e) {
-        if (f_.switches[e->peer].level != level) continue;
-        peers += e->peer != last;
-        last = e->peer;
-        ++votes[e->peer_port];
+    for (const auto& e : ends_of(sw)) {
+        if (f_.switches[e.peer].level != level) continue;
+        peers += e.peer != last;
+        last = e.peer;
+        ++votes[e.peer_port];
     }
     for (const auto& [port, n] : votes)
         if (peers >= 2 && 2 * n > peers) at->second.push_back(port);
@@ -42,7 +58,7 @@ missing_ports::ports missing_ports::free_ones(std::uint32_t sw, const ports& can
                                               std::uint32_t missing) const {
     ports out;
     for (const auto port : candidates)
-        if (!std::binary_search(taken_.begin(), taken_.end(), std::pair(sw, port))) out.push_back(port);
+        if (dark(sw, port)) out.push_back(port);
     if (out.size() != missing) out.clear();
     return out;
 }

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -25,14 +26,20 @@ class missing_ports {
     /// As many as `missing` says.
     std::vector<missing_cable> between(std::uint32_t low, std::uint32_t high, std::uint32_t missing);
 
-  private:
     using ports = std::vector<std::uint16_t>;
     struct end {
         std::uint32_t sw, peer;
         std::uint16_t port, peer_port;
     };
-    /// The ports that most of the peers of `sw` on that level have their cables to it on.
+    /// The ports that most of the peers of `sw` on that level have their cables to it on, ascending.
     const ports& usual_at_peers(std::uint32_t sw, unsigned level);
+    /// Of its links to other switches, by peer, then by port.
+    std::span<const end> ends_of(std::uint32_t sw) const;
+    bool leads_to(std::uint32_t sw, std::uint16_t port, std::uint32_t peer) const;
+    /// Whether nothing is on the port: there is no such port, or it has no link.
+    bool dark(std::uint32_t sw, std::uint16_t port) const;
+
+  private:
     /// Those of them that are free on `sw`, when they are as many as are missing.
     ports free_ones(std::uint32_t sw, const ports& candidates, std::uint32_t missing) const;
 

@@ -80,9 +80,11 @@ void take(state& s, std::uint32_t index) {
         hca h;
         h.id = n.id;
         h.name = name;
-        h.lid = n.lid;
+        h.lid = n.lid == no_lid ? 0 : n.lid;
         s.out.hcas.push_back(std::move(h));
         s.system_of_hca.push_back(n.system);
+        s.chip_of_hca.push_back(n.device);
+        s.without_lid.push_back(n.lid == no_lid);
     }
 }
 

@@ -73,6 +73,7 @@ class service_hosts {
             ++p.hosts;
             p.most_hcas = std::max(p.most_hcas, hosts.hcas[h].size());
             p.above += above_leaves(hosts.hcas[h]);
+            p.cards += is_card(hosts.hcas[h]);
             most_of_pattern_ = std::max(most_of_pattern_, p.hosts);
         }
         usual_ = usual(std::move(counts));
@@ -112,10 +113,12 @@ class service_hosts {
         const bool above = above_leaves(hcas);
         sign(above, 2, "on no leaf but above them");
         sign(above && p.above == p.hosts, 1, "as all of that name");
+        const bool card = fewer && p.cards == p.hosts;
+        sign(card, 2, "a card of another host by its chip, as all of that name");
         if (points < 3) return {};
         // Its like may be called so, and it has lost the others of its HCAs.
         if (points == 3 && fewer && rows_.has(hcas[0], usual_.value)) return {};
-        return {"ufm", why};
+        return {card ? "dpu" : "ufm", why};
     }
 
   private:
@@ -126,8 +129,16 @@ class service_hosts {
         });
     }
 
+    /// A BlueField that runs a system of its own. The same chips are plain HCAs of hosts, too.
+    bool is_card(const std::vector<std::uint32_t>& hcas) const {
+        return std::all_of(hcas.begin(), hcas.end(), [&](auto i) {
+            const auto chip = s_.chip_of_hca[i];
+            return chip == 0xa2d2 || chip == 0xa2d6 || chip == 0xa2dc;  // BlueField-1 to 3
+        });
+    }
+
     struct pattern {
-        std::size_t hosts = 0, most_hcas = 0, above = 0;
+        std::size_t hosts = 0, most_hcas = 0, above = 0, cards = 0;
     };
     const state& s_;
     const site_description& site_;

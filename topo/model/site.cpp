@@ -29,8 +29,23 @@ void take_blocks(state& s) {
             h.nvlink_domain = s.out.switches[s.out.hcas[h.hcas[0]].leaf].name;
 }
 
+/// Whose agent has not told stays in the domain that it was in.
+void take_told_domains(state& s) {
+    const auto& told = s.options.site.nvlink_domain_of;
+    const auto* last = s.options.previous;
+    for (auto& h : s.out.hosts) {
+        if (const auto at = told.find(h.name); at != told.end()) {
+            h.nvlink_domain = at->second;
+        } else if (last) {
+            const auto before = find_host(*last, h.name);
+            if (before != none) h.nvlink_domain = last->hosts[before].nvlink_domain;
+        }
+    }
+}
+
 void take_domains(state& s) {
     if (s.source.blocks && s.options.site.blocks_are_nvlink_domains) take_blocks(s);
+    if (!s.options.site.nvlink_domain_file.empty()) take_told_domains(s);
     for (const auto& d : s.options.site.nvlink_domains)
         for (const auto& name : d.hosts)
             if (const auto h = host_or_complain(s, name, fmt::format("NVLink domain {}", d.name)); h != none)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
+#include <map>
 
 #include "topo/model/build.hpp"
 #include "topo/model/names.hpp"
@@ -37,8 +38,14 @@ int lower_switches::name_says_leaf(std::uint32_t sw) {
 float lower_switches::sure(std::uint32_t sw, unsigned level) {
     if (level == 0) return 0;
     std::vector<std::uint32_t> mine;
+    std::size_t cards = 0;
     for (const auto p : g_.peers[sw])
-        if (f_.switches[p].level == level) mine.push_back(p);
+        if (f_.switches[p].level == level) {
+            mine.push_back(p);
+            cards += is_line_card(f_.switches[p].name);
+        }
+    // Nothing but spine cards is above a director's line cards: on their other ports are boxes below.
+    if (2 * cards > mine.size() && role_in_name(f_.switches[sw].name) == switch_role::untold) return 0.95f;
     const auto like =
         compare_.nearest(sw, mine, [&](std::uint32_t i) { return f_.switches[i].level == level - 1; });
     if (like.sw == none) return 0;
@@ -49,9 +56,31 @@ float lower_switches::sure(std::uint32_t sw, unsigned level) {
     const int name = level == 1 ? name_says_leaf(sw) : 0;
     // Peers of several blocks are what an upper one has.
     if (4 * like.shared < 3 * mine.size()) return 0;
-    if (alike < 0.75) return name > 0 ? 0.8f : 0;
+    if (alike < 0.75) return name > 0 ? 0.8f : on_ports_of_lowers(sw, level) ? 0.7f : 0;
     if (name < 0 && only_block(level)) return 0;
     return name > 0 ? 0.95f : name == 0 && only_block(level) ? 0.6f : 0.9f;
+}
+
+/// Whether its cables are on ports by which the other switches of that level lead down, on each of them.
+bool lower_switches::on_ports_of_lowers(std::uint32_t sw, unsigned level) {
+    if (ends_.empty()) {
+        for (const auto& l : f_.links) {
+            if (l.a.kind != node_kind::switch_node || l.b.kind != node_kind::switch_node) continue;
+            ends_.push_back({l.a.index, l.b.index, l.a.port});
+            ends_.push_back({l.b.index, l.a.index, l.b.port});
+        }
+        std::sort(ends_.begin(), ends_.end());
+    }
+    std::map<std::uint16_t, std::pair<std::size_t, std::size_t>> leads;  // by port: down; elsewhere
+    for (const auto& [from, to, port] : ends_)
+        if (f_.switches[from].level == level && to != sw)
+            ++(f_.switches[to].level == level - 1 ? leads[port].first : leads[port].second);
+    return std::all_of(ends_.begin(), ends_.end(), [&](const auto& e) {
+        const auto [from, to, port] = e;
+        if (to != sw || f_.switches[from].level != level) return true;
+        const auto at = leads.find(port);
+        return at != leads.end() && at->second.first >= 2 && at->second.second == 0;
+    });
 }
 
 /// Whether all switches at the level share the same peers below: then those above may have them too, and

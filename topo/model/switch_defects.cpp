@@ -148,12 +148,23 @@ std::vector<std::size_t> expected_leaves(const fabric& f) {
 
 void find_idle_leaves(state& s) {
     const auto& f = s.out;
+    std::vector<std::size_t> up(f.switches.size());
+    for (const auto& l : f.links)
+        if (l.a.kind == node_kind::switch_node && l.b.kind == node_kind::switch_node)
+            for (const auto& [low, high] : {std::pair(l.a.index, l.b.index), std::pair(l.b.index, l.a.index)})
+                up[f.switches[low].box] += f.switches[low].level == 0 && f.switches[high].level == 1;
+    std::vector<std::size_t> of_leaves;
+    for (const auto& g : f.leaf_groups)
+        for (const auto leaf : g.leaves) of_leaves.push_back(up[leaf]);
+    const auto expected = usual(std::move(of_leaves)).value;
     for (std::uint32_t i = 0; i < f.switches.size(); ++i) {
         if (f.switches[i].level != 0 || s.off_confidence[i] == 0 || f.switches[i].box != i) continue;
+        const auto few = up[i] < expected ? fmt::format(", with {} of {} uplinks", up[i], expected) : "";
         s.report("off", {label(s, i)},
-                 s.off_confidence[i] < 0.7
-                     ? "it has no host, and the same spines as the leaves: their like, or a core"
-                     : "no host is on it; it has the same spines as the leaves around it",
+                 (s.off_confidence[i] < 0.7
+                      ? "it has no host, and the same spines as the leaves: their like, or a core"
+                      : "no host is on it; it has the same spines as the leaves around it") +
+                     few,
                  s.off_confidence[i], {hex(f.switches[i].id)});
     }
 }

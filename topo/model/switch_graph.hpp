@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <banyan/topo/fabric.hpp>
@@ -89,10 +90,13 @@ class lower_switches {
     std::string usual_name(unsigned level) const;
     int name_says_leaf(std::uint32_t sw);
     bool only_block(unsigned level);
+    bool on_ports_of_lowers(std::uint32_t sw, unsigned level);
 
     const fabric& f_;
     const switch_graph& g_;
     comparison compare_;
+    /// Of each link between switches both ways: from, to, port of `from`. Made when first needed.
+    std::vector<std::tuple<std::uint32_t, std::uint32_t, std::uint16_t>> ends_;
     std::string leaf_name_, spine_name_;
     bool names_known_ = false, one_block_ = false;
     unsigned one_block_level_ = no_level;

@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include <banyan/topo/placement.hpp>
+#include <banyan/topo/traffic.hpp>
 #include <fmt/format.h>
 
 #include "topo/counted.hpp"
@@ -30,19 +31,22 @@ std::size_t crossings_of(const assignment& a) {
     return crossings(std::move(spine_groups));
 }
 
+bool has_islands(const fabric& f) {
+    return std::any_of(f.leaf_groups.begin(), f.leaf_groups.end(),
+                       [&](const leaf_group& g) { return g.island != f.leaf_groups.front().island; });
+}
+
 /// Between islands there is a line of a small share of a fabric's bandwidth, or none. So a job stays on one
 /// that holds all of it, even where a unit straddles leaf groups by that. An assignment for each of some, the
 /// one with the fewest broken units first, then crossings, then free hosts.
 std::vector<assignment> on_one_island(const fabric& f, const candidates& from, const request& r,
                                       const job_slots& job, work& limit) {
     constexpr std::size_t some = 4;
-    const auto& groups = f.leaf_groups;
     std::map<std::uint32_t, std::vector<std::uint32_t>> islands;
-    if (std::any_of(groups.begin(), groups.end(),
-                    [&](const leaf_group& g) { return g.island != groups.front().island; }))
+    if (has_islands(f))
         for (const auto h : from.free)
             if (const auto group = f.hosts[h].leaf_group; group != none)
-                islands[groups[group].island].push_back(h);
+                islands[f.leaf_groups[group].island].push_back(h);
     using key = std::tuple<std::uint32_t, std::size_t, std::size_t>;
     std::map<key, assignment> best;
     for (const auto& [island, hosts] : islands) {
@@ -127,11 +131,61 @@ result<placement> place_within(const fabric& f, const candidates& from, const re
     return take_hosts(f, r, job, std::move(best), limit);
 }
 
+/// The candidates by what joins them, the fewest first. A host of which nobody knows may be in any of them.
+std::vector<std::vector<std::uint32_t>> joined_parts(const fabric& f, std::span<const std::uint32_t> free) {
+    const auto reach = reach_of_hosts(f);
+    std::map<std::uint32_t, std::vector<std::uint32_t>> parts;
+    for (const auto h : free)
+        if (h < reach.size() && reach[h] != none) parts[reach[h]];
+    for (const auto h : free)
+        for (auto& [number, hosts] : parts)
+            if (h >= reach.size() || reach[h] == none || reach[h] == number) hosts.push_back(h);
+    std::vector<std::vector<std::uint32_t>> out;
+    for (auto& [number, hosts] : parts) out.push_back(std::move(hosts));
+    std::stable_sort(out.begin(), out.end(), [](auto& x, auto& y) { return x.size() < y.size(); });
+    return out;
+}
+
+/// Of the weakest host.
+host_kind weakest_of(const fabric& f, const candidates& from, const placement& p) {
+    auto out = kind_of(f, from.kind, p.nodes.front());
+    for (const auto h : p.nodes)
+        if (const auto kind = kind_of(f, from.kind, h); kind > out) out = kind;
+    return out;
+}
+
+/// In the part of the fabric with the best hosts, and where it costs least, of a few that hold the job.
+result<placement> place_in_a_part(const fabric& f, const candidates& from, const request& r, work& limit) {
+    constexpr std::size_t some = 4;
+    const auto needed = std::size_t{r.nodes} + r.spares;
+    if (!has_islands(f) || from.free.size() < needed) return place_within(f, from, r, limit);
+    const auto parts = joined_parts(f, from.free);
+    if (parts.size() < 2) return place_within(f, from, r, limit);
+    std::optional<placement> best;
+    std::pair<host_kind, double> least;
+    std::size_t tried = 0;
+    for (const auto& part : parts) {
+        if (part.size() < needed || tried == some || (best && !limit.any())) continue;
+        ++tried;
+        BANYAN_TRY(auto found, place_within(f, {part, from.prefer, from.risk, from.kind}, r, limit));
+        const std::pair cost(weakest_of(f, from, found), weighted_cost(f, r, found));
+        if (best && cost >= least) continue;
+        least = cost;
+        best = std::move(found);
+    }
+    if (best) return std::move(*best);
+    return fail(errc::exhausted,
+                fmt::format("{} needed, and of the {} parts of the fabric that nothing joins the largest has "
+                            "{} free",
+                            counted(needed, "node is", "nodes are"), parts.size(), parts.back().size()),
+                "[[wan]] of the site file tells lines between parts");
+}
+
 }  // namespace
 
 result<placement> place(const fabric& f, const candidates& from, const request& r, work& all) {
     work limit(std::min(all.left(), most_work_of_placement));
-    auto out = place_within(f, from, r, limit);
+    auto out = place_in_a_part(f, from, r, limit);
     all.spend(limit.spent());
     return out;
 }
@@ -144,7 +198,8 @@ result<placement> arrange(const fabric& f, std::span<const std::uint32_t> hosts,
     std::sort(sorted.begin(), sorted.end());
     auto alone = r;
     alone.spares = 0;
-    return place(f, sorted, alone);
+    work limit(most_work_of_placement);
+    return place_within(f, candidates{sorted, {}, {}}, alone, limit);
 }
 
 }  // namespace banyan::topo

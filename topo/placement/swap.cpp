@@ -7,6 +7,8 @@
 #include <banyan/topo/placement.hpp>
 #include <fmt/format.h>
 
+#include "topo/counted.hpp"
+
 namespace banyan::topo {
 namespace {
 
@@ -14,36 +16,44 @@ namespace {
 class waiting {
   public:
     waiting(const fabric& f, std::span<const std::uint32_t> hosts)
-        : f_(f), hosts_(hosts), used_(hosts.size()) {
+        : f_(f), hosts_(hosts), used_(hosts.size()), reach_(reach_of_hosts(f)) {
         for (std::size_t i = hosts.size(); i-- > 0;) {
             all_.push_back(i);
             if (const auto at = location_of(f, hosts[i]); at.known()) {
                 in_group_[at.leaf_group].push_back(i);
                 under_spine_[at.spine_group].push_back(i);
+                in_reach_[reach_[hosts[i]]].push_back(i);
+            } else {
+                unknown_.push_back(i);
             }
         }
     }
 
-    /// One that `host` meets at tier `within` or below: leaf, spine, or any tier for wan. None where there is
-    /// none.
+    /// One that `host` meets at tier `within` or below: leaf, spine, or any that may be joined with it for
+    /// wan. None where there is none.
     std::uint32_t take(std::uint32_t host, tier within) {
         const auto at = location_of(f_, host);
-        if (within < tier::wan && !at.known()) return none;
-        auto& from = within == tier::leaf    ? in_group_[at.leaf_group]
-                     : within == tier::spine ? under_spine_[at.spine_group]
-                                             : all_;
+        if (!at.known()) return within < tier::wan ? none : take_of(all_);
+        if (within == tier::leaf) return take_of(in_group_[at.leaf_group]);
+        if (within == tier::spine) return take_of(under_spine_[at.spine_group]);
+        const auto joined = take_of(in_reach_[reach_[host]]);
+        return joined == none ? take_of(unknown_) : joined;
+    }
+
+  private:
+    std::uint32_t take_of(std::vector<std::size_t>& from) {
         while (!from.empty() && used_[from.back()]) from.pop_back();
         if (from.empty()) return none;
         used_[from.back()] = true;
         return hosts_[from.back()];
     }
 
-  private:
     const fabric& f_;
     std::span<const std::uint32_t> hosts_;
     std::vector<bool> used_;
-    std::vector<std::size_t> all_;  ///< the next one last
-    std::unordered_map<std::uint32_t, std::vector<std::size_t>> in_group_, under_spine_;
+    std::vector<std::uint32_t> reach_;        ///< by host
+    std::vector<std::size_t> all_, unknown_;  ///< the next one last
+    std::unordered_map<std::uint32_t, std::vector<std::size_t>> in_group_, under_spine_, in_reach_;
 };
 
 }  // namespace
@@ -66,7 +76,9 @@ result<placement> swap(const fabric& f, const placement& before, std::span<const
             if (node != none) after.nodes[slot] = node;
             return node != none;
         });
-    if (!open.empty()) return fail(errc::exhausted, fmt::format("{} slots have no node", open.size()));
+    if (!open.empty())
+        return fail(errc::exhausted, fmt::format("{} have no node that the fabric joins with theirs",
+                                                 counted(open.size(), "slot")));
     const std::unordered_set<std::uint32_t> in_use(after.nodes.begin(), after.nodes.end());
     std::erase_if(after.spares, [&](auto host) { return in_use.contains(host) || gone.contains(host); });
     return after;

@@ -28,13 +28,27 @@ std::size_t missing_records(const dump& d) {
     return static_cast<std::size_t>(std::unique(peers.begin(), peers.end()) - peers.begin());
 }
 
-enum class form { records, port_list, link_info, link_list, db_csv, topology_conf, topology_yaml };
+enum class form {
+    records,
+    port_list,
+    link_info,
+    link_list,
+    db_csv,
+    topology_conf,
+    topology_yaml,
+    lldp,
+    omni_path,
+    ufm_links
+};
 
 form form_of(std::string_view text) {
     if (is_db_csv(text)) return form::db_csv;
     if (is_link_list(text)) return form::link_list;
     if (is_link_info(text)) return form::link_info;
     if (is_port_list(text)) return form::port_list;
+    if (is_lldp(text)) return form::lldp;
+    if (is_omni_path(text)) return form::omni_path;
+    if (is_ufm_links(text)) return form::ufm_links;
     if (is_topology_yaml(text)) return form::topology_yaml;
     return is_topology_conf(text) ? form::topology_conf : form::records;
 }
@@ -93,6 +107,12 @@ result<void> read_form(form f, std::string_view all, dump& out) {
             return read_topology_conf(all, out);
         case form::topology_yaml:
             return read_topology_yaml(all, out);
+        case form::lldp:
+            return read_lldp(all, out);
+        case form::omni_path:
+            return read_omni_path(all, out);
+        case form::ufm_links:
+            return read_ufm_links(all, out);
     }
     return {};
 }
@@ -112,6 +132,11 @@ result<dump> read_dump(std::string text) {
     const std::string_view all = *out.text;
     const auto f = form_of(all);
     BANYAN_CHECK(read_form(f, all, out));
+    if (out.nodes.empty() && f != form::records && !out.complaints.empty())
+        return fail(errc::invalid_input,
+                    fmt::format("nothing of it could be read; line {}: {}", out.complaints[0].line,
+                                out.complaints[0].what),
+                    "keep the tool's whole output as it is");
     if (out.nodes.empty()) return not_a_dump(all, binary);
     // No cut leaves the signs of one in a tree: there each link stands once.
     if (out.untold.cables) return out;

@@ -25,20 +25,19 @@ std::unexpected<error> not_a_dump(std::string_view text, bool binary) {
     // Of other networks, and of other views of this one.
     static constexpr mark others[] = {{"LLDP neighbors", "LLDP (Ethernet, RoCE)"},
                                       {"\"lldp\"", "LLDP (Ethernet, RoCE)"},
-                                      {"lldp.", "LLDP (Ethernet, RoCE)"},
+                                      {"lldp.", "LLDP of one system, whose name is not in it"},
                                       {"RemotePort", "a switch's table of LLDP (Ethernet, RoCE)"},
                                       {"Number of HFIs", "opafabricinfo (Omni-Path)"},
-                                      {"Rate NodeGUID", "opareport (Omni-Path)"},
-                                      {";SW;", "opaextractsellinks or a list of ports (Omni-Path)"},
+                                      {";SW;", "a list of ports (Omni-Path)"},
                                       {"Rate;LinkDetails", "opaextractlink (Omni-Path)"},
-                                      {"source_guid", "UFM's list of links"},
                                       {"NodeName=", "slurm.conf, which has no topology"}};
     const auto start = text.substr(0, 4096);
     for (const auto& m : others)
         if (!binary && start.find(m.text) != std::string_view::npos)
             return fail(errc::invalid_input, fmt::format("this looks like {}: that is not read", m.tool),
-                        "give Slurm's topology.conf or topology.yaml (topograph writes them too), or on "
-                        "InfiniBand the output of ibnetdiscover");
+                        "give on InfiniBand the output of ibnetdiscover; on Omni-Path opareport -o links; on "
+                        "Ethernet what clush or pdsh prints with lldpcli -f keyvalue show neighbors; or "
+                        "Slurm's topology.conf or topology.yaml");
     const auto hint =
         "give the output of ibnetdiscover or iblinkinfo, ibdiagnet2.db_csv or .lst, or Slurm's topology.conf "
         "or topology.yaml";

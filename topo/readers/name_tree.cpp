@@ -80,10 +80,18 @@ std::vector<std::string> name_tree::expand(std::uint32_t line, std::string_view 
 
 void name_tree::add(std::uint32_t line, std::string_view name, std::string_view nodes,
                     std::string_view below) {
+    add(line, name, expand(line, name, nodes), expand(line, name, below));
+}
+
+void name_tree::add(std::uint32_t line, std::string_view name, std::vector<std::string> nodes,
+                    std::vector<std::string> below) {
     if (!is_one_word(name))
         return complain(out_, line, 1, "a switch or block without a name of one word; it is skipped");
-    entries_.push_back(
-        {std::string(name), line, expand(line, name, nodes), expand(line, name, below), {}, 0});
+    entries_.push_back({std::string(name), line, std::move(nodes), std::move(below), {}, false});
+}
+
+void name_tree::join(std::vector<std::string> below, std::string_view name) {
+    if (!below.empty()) entries_.push_back({std::string(name), 0, {}, std::move(below), {}, false});
 }
 
 void name_tree::join_in_order(const std::vector<std::size_t>& spans) {
@@ -143,8 +151,8 @@ void name_tree::find_used() {
             if (!entries_[p].used) entries_[p].used = true, queue.push_back(p);
 }
 
-std::vector<std::uint32_t> name_tree::parents_of(std::uint32_t entry) const {
-    auto out = entries_[entry].parents;
+std::vector<std::uint32_t> name_tree::parents_of(std::uint32_t i) const {
+    auto out = entries_[i].parents;
     std::sort(out.begin(), out.end());
     out.erase(std::unique(out.begin(), out.end()), out.end());
     return out;
@@ -177,7 +185,7 @@ result<void> name_tree::finish() {
     }
     out_.names = to.names();
     out_.plain_names = true;
-    out_.untold = {.cables = true, .rails = true, .rates = true, .guids = true};
+    out_.untold = {.cables = true, .rails = true, .devices = true, .rates = true, .guids = true};
     if (!hosts.empty()) return {};
     return fail(errc::invalid_input, "no node stands below any switch or block of this file",
                 out_.complaints.empty()

@@ -18,9 +18,14 @@ class name_tree {
     /// A switch, or a block; both lists are host lists of Slurm, and may be empty. What cannot be read is a
     /// complaint.
     void add(std::uint32_t line, std::string_view name, std::string_view nodes, std::string_view below);
+    /// The same, with the names of both lists.
+    void add(std::uint32_t line, std::string_view name, std::vector<std::string> nodes,
+             std::vector<std::string> below);
     /// Makes switches above what was added: one for each `span` of these, another for each `span` of those
     /// for the next, and one above all. They have no names of their own.
     void join_in_order(const std::vector<std::size_t>& spans);
+    /// Puts a switch of that name, which may be none that a file can have, above those; nothing above none.
+    void join(std::vector<std::string> below, std::string_view name);
 
     /// Fills the dump. A switch may stand below several others. One below which no node stands is left out.
     result<void> finish();
@@ -37,7 +42,7 @@ class name_tree {
     std::vector<std::string> expand(std::uint32_t line, std::string_view name, std::string_view list);
     void find_parents();
     void find_used();
-    std::vector<std::uint32_t> parents_of(std::uint32_t entry) const;
+    std::vector<std::uint32_t> parents_of(std::uint32_t i) const;
 
     dump& out_;
     std::vector<entry> entries_;

@@ -23,6 +23,12 @@ void read_link_list(std::string_view text, dump& out);
 /// Slurm's own files.
 result<void> read_topology_conf(std::string_view text, dump& out);
 result<void> read_topology_yaml(std::string_view text, dump& out);
+/// lldpcli's form keyvalue, of many systems.
+result<void> read_lldp(std::string_view text, dump& out);
+/// opareport -o links, and opaextractsellinks.
+result<void> read_omni_path(std::string_view text, dump& out);
+/// UFM's list of links.
+result<void> read_ufm_links(std::string_view text, dump& out);
 
 /// Whether the text has a line that ibnetdiscover -p prints.
 bool is_port_list(std::string_view text);
@@ -30,6 +36,9 @@ bool is_link_info(std::string_view text);
 bool is_link_list(std::string_view text);
 bool is_topology_conf(std::string_view text);
 bool is_topology_yaml(std::string_view text);
+bool is_lldp(std::string_view text);
+bool is_omni_path(std::string_view text);
+bool is_ufm_links(std::string_view text);
 
 /// Notes what is wrong with a line. A binary file does not fill the memory with complaints about itself.
 void complain(dump& out, std::uint32_t line, std::uint32_t column, std::string what);

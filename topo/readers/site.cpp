@@ -113,7 +113,7 @@ result<void> one_table(const toml::table& file, std::string_view key, const std:
 
 result<void> only_known_tables(const toml::table& file, const std::string& name) {
     const std::vector<std::string> known{"compute",       "management", "storage", "failure_domain",
-                                         "nvlink_domain", "slurm",      "wan"};
+                                         "nvlink_domain", "nvlink",     "slurm",   "wan"};
     for (const auto& [key, node] : file) {
         const std::string word(key.str());
         if (std::find(known.begin(), known.end(), word) != known.end()) continue;
@@ -158,6 +158,9 @@ result<site_description> read_site(std::string_view text, const std::string& nam
                             [&](auto& t) { out.failure_domains.push_back(take_named(t, true)); }));
     BANYAN_CHECK(each_table(file, "nvlink_domain", name,
                             [&](auto& t) { out.nvlink_domains.push_back(take_named(t, false)); }));
+    BANYAN_CHECK(one_table(file, "nvlink", name, [&](auto& t) {
+        out.nvlink_domain_file = t.template get<std::string>("domains", "");
+    }));
     BANYAN_CHECK(one_table(file, "slurm", name, [&](auto& t) {
         const auto blocks = t.template get<std::string>("blocks", "leaf-group");
         out.blocks_are_nvlink_domains = blocks == "nvlink-domain";

@@ -123,7 +123,9 @@ template <class Io>
 void fields(Io& io, untold_facts& u) {
     io.number(u.cables);
     io.number(u.rails);
+    io.number(u.devices);
     io.number(u.rates);
+    io.number(u.upper);
     io.number(u.guids);
 }
 template <class Io>

@@ -127,6 +127,11 @@ TEST_CASE("an answer of another release is shown as far as it is understood", "[
         }
     const json agents{{"agents", {5, {{"node", 7}, {"connected", "yes"}}}}};
     CHECK(agent_table(*json_fields(agents).list("agents")).find("away") != std::string::npos);
+    const json domains{{"agents",
+                        {{{"node", "n1"}, {"nvlink_domain", "a-b.3"}},
+                         {{"node", "n2"}, {"nvlink_domain", ""}},
+                         {{"node", "n3"}}}}};
+    CHECK(nvlink_domain_lines(*json_fields(domains).list("agents")) == "n1 a-b.3\nn2 -\n");
     const json status{{"pid", "x"}, {"dry_run", 0}, {"opensm_log", 5}};
     CHECK(status_text(json_fields(status)).find("not watched") != std::string::npos);
 }

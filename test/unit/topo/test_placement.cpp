@@ -187,6 +187,7 @@ TEST_CASE("a job stays on an island that holds it", "[topo]") {
     // On the first island a unit of four must straddle, on both together none would.
     auto f = groups_of({5, 3, 4}, 2);
     f.leaf_groups[2].island = 1;
+    f.wan.push_back({0, 1, 800});
     const auto r = make("tp=1,pp=4,dp=2", 8);
     const auto p = place(f, all_hosts(f), r).value();
     for (const auto h : p.nodes) CHECK(h < 8);
@@ -196,6 +197,10 @@ TEST_CASE("a job stays on an island that holds it", "[topo]") {
     larger.model = pipelines_first;
     const auto both = place(f, all_hosts(f), larger).value();
     CHECK(spread_of(f, larger, both).straddling_units == 1);
+    // Without a line there is no way.
+    f.wan.clear();
+    CHECK(place(f, all_hosts(f), larger).error().code == errc::exhausted);
+    CHECK(place(f, all_hosts(f), r));
 
     // Of two that hold it, the one where it crosses least.
     auto two = groups_of({4, 4, 8}, 2);
@@ -225,6 +230,7 @@ TEST_CASE("never more bytes than what suits another model, or than in name order
         for (auto& s : sizes) s = 1 + random() % 8;
         auto f = groups_of(sizes, 2);
         if (random() % 3 == 0) f.leaf_groups.back().island = 1;
+        f.wan.push_back({0, 1, 800});
         const auto free = some_free(f, 0.1 * static_cast<double>(random() % 5), random);
         const auto dims = parse_shape(shapes[random() % std::size(shapes)]).value();
         const auto spares = static_cast<std::uint32_t>(random() % 3);

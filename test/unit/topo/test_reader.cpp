@@ -137,9 +137,10 @@ TEST_CASE("what is no dump gets a reason and a hint", "[topo]") {
              {"-----\nLLDP neighbors:\n-----\nInterface:    eth2, via: LLDP\n", "LLDP"},
              {"LocalPort    RemoteDevice    RemotePortID\n-----  -----  -----\nEthernet0  n1  eth2\n",
               "LLDP"},
-             {"0x1;1;FI;n1 hfi1_0;0x2;16;SW;edge1\n", "Omni-Path"},
-             {"Rate NodeGUID           Port Type Name\n100g 0x1  1 FI n1 hfi1_0\n", "opareport"},
-             {"[{\"source_guid\": \"1\", \"source_port\": \"1\"}]\n", "UFM"},
+             {"0x00117501020c4d23;0;SW;Edge02;Active;LinkUp;;;;;\n", "Omni-Path"},
+             {"Fabric 0:0 Information:\nNumber of HFIs: 84\n", "opafabricinfo"},
+             {"Rate NodeGUID           Port Type Name\n100g 0x1  1 XX n1 hfi1_0\n", "an end of a link"},
+             {"[{\"source_guid\": \"1\", \"source_port\": \"1\"}]\n", "source_port_dname"},
              {"NodeName=n[1-4] CPUs=8\n", "slurm.conf"}}) {
         INFO(text);
         CHECK(refused(text).find(name) != std::string::npos);

@@ -43,6 +43,34 @@ hosts = "g1n[00-03]"
     CHECK(again.hosts[6].nvlink_domain == "nv1");
 }
 
+TEST_CASE("NVLink domains as the agents of the GPUs tell them", "[topo]") {
+    rail_fabric d(2, 4, 2, 2);
+    build_options options;
+    options.site = read_site("[nvlink]\ndomains = \"/somewhere\"\n", "site.toml").value();
+    CHECK(options.site.nvlink_domain_file == "/somewhere");
+    options.site.nvlink_domain_of =
+        read_nvlink_domains("g0n00 u-1.7\ng0n01\tu-1.7\n\ng0n02 - # no NVLink\nelsewhere u-9.1\n").value();
+    const auto before = d.model(options);
+    CHECK(before.defects.empty());  // a node that this fabric lacks is no fault
+    const auto domain = [](const fabric& f, const char* host) {
+        return f.hosts[find_host(f, host)].nvlink_domain;
+    };
+    CHECK(domain(before, "g0n01") == "u-1.7");
+    CHECK(domain(before, "g0n02").empty());
+    CHECK(domain(before, "g0n03").empty());
+    // An agent that is away has told nothing new.
+    options.previous = &before;
+    options.site.nvlink_domain_of = read_nvlink_domains("g0n00 -\n").value();
+    const auto after = d.model(options);
+    CHECK(domain(after, "g0n00").empty());
+    CHECK(domain(after, "g0n01") == "u-1.7");
+
+    const auto refused = [](const char* text) { return read_nvlink_domains(text).error().text(); };
+    CHECK(refused("n1 u.1\nn2\n").find("line 2: \"n2\" is not a node") != std::string::npos);
+    CHECK(refused("n1 u 1\n").find("line 1") != std::string::npos);
+    CHECK(refused("n1 u.1\nn1 u.1\n").find("stands in an earlier line") != std::string::npos);
+}
+
 TEST_CASE("a site file that is wrong says where", "[topo]") {
     const auto refused = [](const char* text) { return read_site(text, "site.toml").error().text(); };
     CHECK(refused("[managment]\nhosts = \"a\"\n").find("did you mean management?") != std::string::npos);

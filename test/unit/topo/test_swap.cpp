@@ -36,6 +36,19 @@ TEST_CASE("each lost node gets a neighbour where there is one", "[topo]") {
     CHECK(swap(f, before, std::vector<std::uint32_t>{4}, far)->nodes[2] == 3);
 }
 
+TEST_CASE("no replacement comes from where nothing joins it", "[topo]") {
+    auto f = groups_of({4, 4}, 1);
+    f.leaf_groups[1].island = 1;
+    f.leaf_groups[1].spine_group = 1;
+    placement before;
+    before.nodes = {0, 1};
+    before.buddies = {1, 0};
+    const std::vector<std::uint32_t> lost{1}, other{4};
+    CHECK(swap(f, before, lost, other).error().code == errc::exhausted);
+    f.wan.push_back({0, 1, 100});
+    CHECK(swap(f, before, lost, other).value().nodes == std::vector<std::uint32_t>{0, 4});
+}
+
 TEST_CASE("too few replacements are an error, and nothing is lost", "[topo]") {
     const auto f = groups_of({8});
     const auto before = place(f, all_hosts(f), make("dp=4", 4)).value();

@@ -87,7 +87,8 @@ TEST_CASE("a tree of Slurm: leaf groups, spines, islands", "[topo][trees]") {
     CHECK(between(f, "gpu001", "gpu005") == tier::spine);
     CHECK(between(f, "gpu001", "r1n01") == tier::core);
     CHECK(between(f, "gpu001", "far1") == tier::wan);
-    CHECK(f.untold == untold_facts{true, true, true, true});
+    CHECK(f.untold ==
+          untold_facts{.cables = true, .rails = true, .devices = true, .rates = true, .guids = true});
     CHECK(f.switches.size() == 8);  // `empty` has no node
     CHECK(decode_snapshot(encode_snapshot(f))->untold == f.untold);
 }

@@ -86,7 +86,7 @@ struct host {
     /// One of these links is unsound, or slower than most of its leaf group's, or the group lacks a leaf that
     /// others of its kind have. Not in the snapshot.
     bool slow = false;
-    std::string nvlink_domain;                 ///< as the site file has it; empty = only the host itself
+    std::string nvlink_domain;  ///< by the site file or GPUs' agents; empty = only the host itself
     std::vector<std::string> failure_domains;  ///< "rack=r12", "pdu=a", as the site file has them
 };
 
@@ -118,7 +118,7 @@ inline std::size_t rail_at(const leaf_group& g, std::size_t leaf) {
 struct exclusion {
     guid id = 0;
     std::string name;
-    std::string kind;  ///< sharp, ufm, storage, router or unattributed
+    std::string kind;  ///< sharp, ufm, storage, dpu, no-lid, router or unattributed
     std::string why;   ///< the evidence
 };
 
@@ -152,10 +152,12 @@ inline bool is_notice(const defect& d) { return d.kind == "off"; }
 
 /// What the source of a fabric does not tell: nothing is concluded from it, neither a defect nor a figure.
 struct untold_facts {
-    bool cables = false;  ///< ports, and how many cables join two switches: a tree tells who is below whom
-    bool rails = false;   ///< how many HCAs a host has, and which of them are of one rail
-    bool rates = false;   ///< of links
-    bool guids = false;   ///< the ids of nodes are made of their names
+    bool cables = false;   ///< ports, and how many cables join two switches: a tree tells who is below whom
+    bool rails = false;    ///< how many HCAs a host has, and which of them are of one rail
+    bool devices = false;  ///< what hosts call their RDMA devices
+    bool rates = false;    ///< of links
+    bool upper = false;    ///< which switches stand above those that it names
+    bool guids = false;    ///< the ids of nodes are made of their names
     bool operator==(const untold_facts&) const = default;
 };
 /// In words, for people: "cables and ports", "rails".

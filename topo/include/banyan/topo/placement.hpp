@@ -87,9 +87,9 @@ struct candidates {
 
 /// On equal hosts, the best that are enough: as many rails, as fast, and of one candidates::kind; where none
 /// are, on the best kinds together. Risky hosts only where others do not suffice. On one island if one holds
-/// the job. Of the assignments that are looked at the one with the fewest weighted bytes (weights_of,
-/// fabric::tier_cost); among them are the nodes in name order and those that Slurm's topology/tree and
-/// topology/block would take.
+/// the job, else on islands that WAN links join. Of the assignments that are looked at the one with the
+/// fewest weighted bytes (weights_of, fabric::tier_cost); among them are the nodes in name order and those
+/// that Slurm's topology/tree and topology/block would take.
 ///
 /// Cost: O(hosts + nodes log nodes), and of `limit` at most most_work_of_placement, which it takes off; with
 /// few left what it finds may be a dearer placement, never none. Ranks cost nothing, neither time nor memory.
@@ -107,8 +107,8 @@ inline result<placement> place(const fabric& f, std::span<const std::uint32_t> f
 result<placement> arrange(const fabric& f, std::span<const std::uint32_t> hosts, const request& r);
 
 /// Replaces `lost` nodes by some of `replacements`; every other slot keeps its node. A slot gets a host of
-/// its own leaf group where there is one. Replacements that were spares stop being spares.
-/// Cost: O(nodes log nodes).
+/// its own leaf group where there is one, and never one that nothing joins with its node. Replacements that
+/// were spares stop being spares. Cost: O(nodes log nodes).
 result<placement> swap(const fabric& f, const placement& before, std::span<const std::uint32_t> lost,
                        std::span<const std::uint32_t> replacements);
 

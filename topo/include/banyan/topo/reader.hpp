@@ -81,6 +81,8 @@ constexpr std::size_t max_dump_bytes = std::size_t{1} << 30;
 ///   the port list of -p;
 /// - iblinkinfo, also with -l and -p. Without -l peers are found by their LIDs;
 /// - ibdiagnet: ibdiagnet2.db_csv (its sections NODES, PORTS and LINKS) and ibdiagnet2.lst;
+/// - opareport -o links and opaextractsellinks (Omni-Path); UFM's list of links;
+/// - lldpcli -f keyvalue show neighbors, of many systems, each line behind the system's name;
 /// - Slurm's topology.conf and topology.yaml, whoever wrote them: a tree, or blocks. What a source does not
 /// tell
 ///   is in dump::untold. Their nodes have no GUIDs: those are made of the names.

@@ -17,6 +17,8 @@
 //     [[nvlink_domain]]
 //     name = "rack-3"
 //     hosts = "gpu[0001-0018]"
+//     [nvlink]
+//     domains = "/var/lib/banyan/nvlink-domains"  # lines of a node and its domain, or "-" where it has none
 //     [slurm]
 //     blocks = "nvlink-domain"      # what a block of topology.conf is; leaf-group if not said
 //     [[wan]]
@@ -24,6 +26,7 @@
 //     gbps = 800
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -52,11 +55,17 @@ struct site_description {
     std::optional<std::vector<std::string>> storage_devices;
     std::vector<named_hosts> failure_domains;
     std::vector<named_hosts> nvlink_domains;
+    std::string nvlink_domain_file;  ///< of [nvlink]; empty: none
+    /// What that file tells, by node; an empty domain: it has none. A node that the file lacks was not asked.
+    std::map<std::string, std::string> nvlink_domain_of;
     bool blocks_are_nvlink_domains = false;  ///< of topology/block, where that is the source of the fabric
     std::vector<wan_description> wan;
 };
 
 /// `name` of the file is for messages. Unknown keys, wrong types and unreadable host lists are errors.
 result<site_description> read_site(std::string_view text, const std::string& name);
+
+/// What `banyan-fault agents --nvlink-domains` prints: lines of a node and its domain, or "-".
+result<std::map<std::string, std::string>> read_nvlink_domains(std::string_view text);
 
 }  // namespace banyan::topo

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include <banyan/topo/enum_array.hpp>
 
@@ -44,5 +45,9 @@ constexpr tier tier_between(const location& a, const location& b) {
 }
 /// Of any two, by host index.
 tier tier_between(const fabric& f, std::uint32_t a, std::uint32_t b);
+
+/// By host: the same number where links of the fabric, or WAN links of the site file, join two of them; none
+/// for a host without a leaf group. No job is placed on hosts with different numbers.
+std::vector<std::uint32_t> reach_of_hosts(const fabric& f);
 
 }  // namespace banyan::topo
