@@ -37,7 +37,7 @@ traffic traffic_of(const shape& dims, const model_size& model);
 /// Whose bytes stand for those of a job that names no model: dense models of 7 and 70 billion parameters, and
 /// one of eight experts (8x22B).
 inline constexpr std::array usual_models{model_size{4096, 32, 4096, 8}, model_size{},
-                                          model_size{6144, 56, 8192, 8}};
+                                         model_size{6144, 56, 8192, 8}};
 
 /// What placement weighs an edge of each dimension by: its bytes, of the request's model, or else of the
 /// usual models together.
