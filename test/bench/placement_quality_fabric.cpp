@@ -90,6 +90,8 @@ site make_site(const plan_of_site& p) {
         sw.box = spine;
     }
     for (std::uint32_t g = 0; g < p.groups; ++g) add_group(f, p, g);
+    for (std::uint32_t island = 1; island <= f.leaf_groups.back().island; ++island)
+        f.wan.push_back({0, island, 100});
     const auto group = group_of_names(p);
     for (std::uint32_t h = 0; h < group.size(); ++h) {
         auto& host = f.hosts.emplace_back();

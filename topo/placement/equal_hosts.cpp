@@ -21,22 +21,39 @@ struct pool {
 /// The best first.
 std::vector<pool> pools_of(const fabric& f, const candidates& from) {
     std::map<host_kind, pool> found;
+    std::map<host_kind, pool>::iterator at = found.end();
     for (const auto h : from.free) {
-        auto& p = found[kind_of(f, from.kind, h)];
+        // Neighbours are mostly alike.
+        if (const auto kind = kind_of(f, from.kind, h); at == found.end() || at->first != kind)
+            at = found.try_emplace(kind).first;
+        auto& p = at->second;
         const auto risk = h < from.risk.size() ? from.risk[h] : 0.f;
         if (risk == 0) p.hosts[0].push_back(h);
         if (risk <= below_a_bad_link) p.hosts[1].push_back(h);
         p.hosts[2].push_back(h);
     }
     if (found.size() > 1)
-        for (const auto h : from.prefer)
-            if (const auto at = found.find(kind_of(f, from.kind, h)); at != found.end())
-                ++at->second.preferred;
+        for (const auto h : from.prefer) {
+            if (h >= f.hosts.size()) continue;
+            if (at = found.find(kind_of(f, from.kind, h)); at != found.end()) ++at->second.preferred;
+        }
     std::vector<pool> out;
     for (auto& [kind, p] : found) out.push_back(std::move(p));
     std::stable_sort(out.begin(), out.end(),
                      [](const pool& a, const pool& b) { return a.preferred > b.preferred; });
     return out;
+}
+
+/// How many of the hosts one island has at most; all where there is one island.
+std::size_t most_on_an_island(const fabric& f, std::span<const std::uint32_t> hosts) {
+    const auto& groups = f.leaf_groups;
+    if (std::ranges::all_of(groups, [&](const auto& g) { return g.island == groups.front().island; }))
+        return hosts.size();
+    std::map<std::uint32_t, std::size_t> count;
+    std::size_t most = 0;
+    for (const auto h : hosts)
+        if (const auto at = location_of(f, h); at.known()) most = std::max(most, ++count[at.island]);
+    return most;
 }
 
 }  // namespace
@@ -51,16 +68,23 @@ host_kind kind_of(const fabric& f, std::span<const std::uint32_t> given, std::ui
 }
 
 std::vector<std::uint32_t> equal_hosts(const fabric& f, const candidates& from, std::size_t needed) {
+    // A job that one island holds stays there, whatever is better elsewhere.
+    const bool on_one = most_on_an_island(f, from.free) >= needed;
+    const auto suffice = [&](const std::vector<std::uint32_t>& hosts) {
+        return hosts.size() >= needed && (!on_one || most_on_an_island(f, hosts) >= needed);
+    };
     auto pools = pools_of(f, from);
+    if (pools.size() == 1 && pools[0].hosts[0].size() == from.free.size())
+        return std::move(pools[0].hosts[0]);
     for (const bool at_risk : {false, true})
         for (auto& p : pools)
             for (std::size_t r = at_risk ? risks - 1 : 0; r < (at_risk ? risks : risks - 1); ++r)
-                if (p.hosts[r].size() >= needed) return std::move(p.hosts[r]);
+                if (suffice(p.hosts[r])) return std::move(p.hosts[r]);
     std::vector<std::uint32_t> out;
-    for (std::size_t r = 0; r < risks && out.size() < needed; ++r) {
+    for (std::size_t r = 0; r < risks && !suffice(out); ++r) {
         out.clear();
         for (const auto& p : pools) {
-            if (out.size() >= needed) break;
+            if (suffice(out)) break;
             out.insert(out.end(), p.hosts[r].begin(), p.hosts[r].end());
         }
     }

@@ -25,7 +25,8 @@ host_kind kind_of(const fabric& f, std::span<const std::uint32_t> given, std::ui
 
 /// Of from.free those that a job of so many nodes is placed on, ascending: of one kind, the best that
 /// suffices without hosts that are at risk (from.risk, as risk_of has it), or else with them; where no kind
-/// suffices, the best kinds together. A kind with more of the preferred hosts is better.
+/// suffices, the best kinds together. On one island where one holds the job. A kind with more of the
+/// preferred hosts is better.
 std::vector<std::uint32_t> equal_hosts(const fabric& f, const candidates& from, std::size_t needed);
 
 }  // namespace banyan::topo

@@ -23,8 +23,8 @@ struct order_problem {
     /// So many stages of some pipelines in one place (job_slots::sequence_in_tiles), so that rings leave
     /// fewer places than with whole pipelines, and fewer pipelines do than with whole rings.
     std::vector<std::uint32_t> tiles;
-    std::uint32_t slots_of_stage =
-        1;  ///< that one pipeline, with those it exchanges tokens with, has in a stage
+    /// That one pipeline, with those it exchanges tokens with, has in a stage.
+    std::uint32_t slots_of_stage = 1;
     /// The bin of each free host, in the order of the hosts' names.
     std::vector<std::uint32_t> bin_by_name;
 };

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
-#include <limits>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -128,7 +127,15 @@ result<placement> place_within(const fabric& f, const candidates& from, const re
     return take_hosts(f, r, job, std::move(best), limit);
 }
 
-/// In the part of the fabric where it costs least, of a few that hold the job.
+/// Of the weakest host.
+host_kind weakest_of(const fabric& f, const candidates& from, const placement& p) {
+    auto out = kind_of(f, from.kind, p.nodes.front());
+    for (const auto h : p.nodes)
+        if (const auto kind = kind_of(f, from.kind, h); kind > out) out = kind;
+    return out;
+}
+
+/// In the part of the fabric with the best hosts, and where it costs least, of a few that hold the job.
 result<placement> place_in_a_part(const fabric& f, const candidates& from, const request& r, work& limit) {
     constexpr std::size_t some = 4;
     const auto needed = std::size_t{r.nodes} + r.spares;
@@ -136,16 +143,13 @@ result<placement> place_in_a_part(const fabric& f, const candidates& from, const
     const auto parts = joined_parts(f, from.free);
     if (parts.size() < 2) return place_within(f, from, r, limit);
     std::optional<placement> best;
-    std::pair<double, double> least;
+    std::pair<host_kind, double> least;
     std::size_t tried = 0;
     for (const auto& part : parts) {
         if (part.size() < needed || tried == some || (best && !limit.any())) continue;
         ++tried;
         BANYAN_TRY(auto found, place_within(f, {part, from.prefer, from.risk, from.kind}, r, limit));
-        // The fastest hosts first, as within one part.
-        double slowest = std::numeric_limits<double>::max();
-        for (const auto h : found.nodes) slowest = std::min<double>(slowest, f.hosts[h].gbps);
-        const std::pair cost(-slowest, weighted_cost(f, r, found));
+        const std::pair cost(weakest_of(f, from, found), weighted_cost(f, r, found));
         if (best && cost >= least) continue;
         least = cost;
         best = std::move(found);

@@ -66,6 +66,25 @@ TEST_CASE("equal weaker hosts before a mixture, and the mixture is told", "[topo
     CHECK(spread_of(f, more, p).unlike.size() == 18 - from_weak(f, p));
 }
 
+TEST_CASE("a job stays on an island that holds it, though better hosts are on two", "[topo]") {
+    auto f = groups_of({8, 8, 8});
+    f.leaf_groups[2].island = 1;
+    f.wan = {{0, 1, 100}};
+    for (auto& h : f.hosts) h.gbps = h.leaf_group == 1 ? 400 : 800;
+    const auto p = place(f, all_hosts(f), make("dp=12", 12)).value();
+    for (const auto h : p.nodes) CHECK(f.hosts[h].leaf_group < 2);
+    const auto few = place(f, all_hosts(f), make("dp=8", 8)).value();
+    for (const auto h : few.nodes) CHECK(f.hosts[h].gbps == 800);
+}
+
+TEST_CASE("of two parts that nothing joins the one with the better hosts", "[topo]") {
+    auto f = groups_of({8, 8});
+    f.leaf_groups[1].island = 1;
+    for (auto& h : f.hosts) h.gbps = h.leaf_group == 0 ? 400 : 800;
+    const auto p = place(f, all_hosts(f), make("dp=8", 8)).value();
+    for (const auto h : p.nodes) CHECK(f.hosts[h].gbps == 800);
+}
+
 TEST_CASE("what the fabric does not show is the caller's to say", "[topo]") {
     const auto f = groups_of({8, 4});
     std::vector<std::uint32_t> gpus(f.hosts.size(), 1);

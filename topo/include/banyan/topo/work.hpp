@@ -31,6 +31,6 @@ class work {
 
 /// The most that one call of place() may take. Jobs of real shapes on 12,800 hosts take a fifth of it at
 /// most.
-constexpr std::int64_t most_work_of_placement = 3'500'000;
+constexpr std::int64_t most_work_of_placement = 3'000'000;
 
 }  // namespace banyan::topo
