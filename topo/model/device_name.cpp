@@ -11,6 +11,7 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return c >= 'a' && c <= 'z'; }
+bool is_of_word(char c) { return is_digit(c) || is_letter(c) || (c >= 'A' && c <= 'Z') || c == '_'; }
 
 std::optional<std::uint64_t> take_number(std::string_view& text) {
     std::uint64_t out = 0;
@@ -81,8 +82,9 @@ bool is_usual_device(std::string_view word) {
         if (!word.starts_with(head)) return false;
         const auto rest = word.substr(head.size());
         if (rest.empty()) return false;
-        // Scripts of sites put a word of their own between: "mlx5_ib0", "mlx5_bond_0".
-        if (head == "mlx5_") return is_digit(rest.back());
+        // Scripts of sites put a word of their own between: "mlx5_ib0", "mlx5_bond_0". No other sign belongs
+        // to it: "mlx5_0@r1-n2" has a device and a host.
+        if (head == "mlx5_") return is_digit(rest.back()) && std::ranges::all_of(rest, is_of_word);
         return is_digit(rest.front()) || read_slot(rest) || is_own_guid(rest);
     });
 }

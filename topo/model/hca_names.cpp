@@ -2,9 +2,12 @@
 #include "topo/model/hca_names.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -83,18 +86,33 @@ class device_kinds {
     std::map<std::string, kind> kinds_;
 };
 
+/// Blank, and what else stands in the descriptions that is neither letter nor digit.
+std::set<char> signs_in(const std::vector<std::string_view>& descriptions) {
+    std::set<char> out{' '};
+    for (const auto text : descriptions)
+        for (const char c : text)
+            if (std::ispunct(static_cast<unsigned char>(c))) out.insert(c);
+    return out;
+}
+
 /// A fabric's forms, most used first in what they say.
 class description_reader {
   public:
     explicit description_reader(const std::vector<std::string_view>& descriptions) {
-        std::map<description_form, std::size_t> votes;
+        // How many can be read so, and of how many characters their devices are.
+        std::map<description_form, std::pair<std::size_t, std::size_t>> votes;
         boost::unordered_flat_map<std::string_view, boost::unordered_flat_set<std::string_view>> followers;
+        const auto signs = signs_in(descriptions);
         for (const auto text : descriptions) {
             if (is_aggregation(text)) continue;
-            for (const char sign : {' ', '-', '_', '.', ':', '/'})
+            for (const char sign : signs)
                 for (const bool device_first : {false, true})
-                    if (const auto p = split_by(text, {sign, device_first}); p && is_usual_device(p->device))
-                        ++votes[{sign, device_first}];
+                    if (const auto p = split_by(text, {sign, device_first});
+                        p && is_usual_device(p->device)) {
+                        auto& [count, characters] = votes[{sign, device_first}];
+                        ++count;
+                        characters += p->device.size();
+                    }
             if (const auto p = split_words(text, false);
                 p && !p->more && !is_usual_device(p->host) && !is_usual_device(p->device))
                 followers[p->host].insert(p->device);
@@ -102,9 +120,13 @@ class description_reader {
         // Devices with names that nobody knows stand behind the host, unless so many words follow one that it
         // can be no host.
         constexpr std::size_t most_hcas = 16;  // of a host
-        for (const auto& [first, words] : followers) votes[{' ', words.size() > most_hcas}] += words.size();
-        const auto most = std::max_element(votes.begin(), votes.end(),
-                                           [](auto& a, auto& b) { return a.second < b.second; });
+        for (const auto& [first, words] : followers)
+            votes[{' ', words.size() > most_hcas}].first += words.size();
+        // Of two that say as much the host is first, and "mlx5_ib0" is a device rather than "ib0".
+        const auto worth = [](const auto& vote) {
+            return std::tuple(vote.second.first, !vote.first.device_first, vote.second.second);
+        };
+        const auto most = std::ranges::max_element(votes, {}, worth);
         if (most != votes.end()) usual_ = most->first;
         for (const auto text : descriptions)
             if (const auto p = split_by(text, words()); p && !is_aggregation(text)) kinds_.add(*p);
@@ -112,15 +134,9 @@ class description_reader {
 
     hca_name read(std::string_view text) const {
         hca_name out;
-        if (is_aggregation(text)) {
-            out.kind = hca_name::trust::aggregation;
-            return out;
-        }
+        if (is_aggregation(text)) return out.kind = hca_name::trust::aggregation, out;
         const auto p = host_and_device(text);
-        if (!p) {
-            out.kind = hca_name::trust::factory;
-            return out;
-        }
+        if (!p) return out.kind = hca_name::trust::factory, out;
         out.host = p->host;
         out.device_name = p->device;
         if (const auto device = read_device_name(p->device))

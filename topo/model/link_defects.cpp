@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Each link against those of its own kind: host links by the name pattern of their hosts, links between
-// switches by their levels; and of the same chips at its ends, since an older one may do no more. Capacity is
-// width times speed, so "1xXDR" beside its like is no narrow link.
+// switches by their levels, in a network without compute hosts among themselves; and of the same chips at its
+// ends, since an older one may do no more. Capacity is width times speed, so "1xXDR" beside its like is no
+// narrow link.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -11,12 +12,14 @@
 #include <fmt/format.h>
 
 #include "topo/model/build.hpp"
+#include "topo/model/switch_graph.hpp"
 #include "topo/model/usual.hpp"
 
 namespace banyan::topo::build {
 namespace {
 
-using kind_key = std::tuple<std::uint32_t, std::uint16_t, std::uint16_t>;  ///< place, and both chips
+/// Network, place, and both chips.
+using kind_key = std::tuple<std::uint32_t, std::uint32_t, std::uint16_t, std::uint16_t>;
 
 struct kind_of_link {
     std::vector<std::uint16_t> widths, speeds;
@@ -24,12 +27,18 @@ struct kind_of_link {
 
 class kinds {
   public:
-    explicit kinds(const state& s) : s_(s), f_(s.out), pattern_of_host_(f_.hosts.size()) {
+    explicit kinds(const state& s)
+        : s_(s), f_(s.out), pattern_of_host_(f_.hosts.size()), network_(connected_switches(f_)) {
         std::map<std::string, std::uint32_t> known;
         for (std::size_t h = 0; h < f_.hosts.size(); ++h)
             pattern_of_host_[h] =
                 known.try_emplace(name_pattern(f_.hosts[h].name), static_cast<std::uint32_t>(known.size()))
                     .first->second;
+        std::vector<bool> computes(network_.size());
+        for (const auto& h : f_.hcas)
+            if (h.host != none && h.leaf != none) computes[network_[h.leaf]] = true;
+        for (auto& network : network_)
+            if (computes[network]) network = none;
     }
     /// Nothing for links of what placement leaves out.
     std::optional<kind_key> operator()(const link& l) const {
@@ -37,7 +46,9 @@ class kinds {
         if (which == none) return {};
         auto a = chip(l.a), b = chip(l.b);
         if (a == 0 || b == 0) a = b = 0;
-        return kind_key{which, std::min(a, b), std::max(a, b)};
+        const auto& sw = l.a.kind == node_kind::switch_node ? l.a : l.b;
+        const auto network = sw.kind == node_kind::switch_node ? network_[sw.index] : none;
+        return kind_key{network, which, std::min(a, b), std::max(a, b)};
     }
 
   private:
@@ -57,6 +68,7 @@ class kinds {
     const state& s_;
     const fabric& f_;
     std::vector<std::uint32_t> pattern_of_host_;
+    std::vector<std::uint32_t> network_;  ///< by switch; none where hosts compute
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 // Which hosts serve the fabric or storage: what names say, and how hosts are connected beside the others.
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <fmt/format.h>
@@ -66,9 +67,7 @@ class host_rows {
 class service_hosts {
   public:
     service_hosts(const state& s, const host_list& hosts) : s_(s), site_(s.options.site), rows_(s, hosts) {
-        std::vector<std::size_t> counts;
         for (std::size_t h = 0; h < hosts.names.size(); ++h) {
-            counts.push_back(hosts.hcas[h].size());
             auto& p = patterns_[name_pattern(hosts.names[h])];
             ++p.hosts;
             p.most_hcas = std::max(p.most_hcas, hosts.hcas[h].size());
@@ -76,7 +75,7 @@ class service_hosts {
             p.cards += is_card(hosts.hcas[h]);
             most_of_pattern_ = std::max(most_of_pattern_, p.hosts);
         }
-        usual_ = usual(std::move(counts));
+        usual_ = usual(counts_of_others(hosts));
         for (std::size_t h = 0; h < hosts.names.size(); ++h)
             if (!is_manager_name(hosts.names[h]))
                 most_of_others_ = std::max(most_of_others_, patterns_.at(name_pattern(hosts.names[h])).hosts);
@@ -122,6 +121,19 @@ class service_hosts {
     }
 
   private:
+    /// How many HCAs each host has, without cards that are called otherwise than hosts: a host has a few of
+    /// those at most beside its HCAs, yet they may be as many as the hosts are.
+    std::vector<std::size_t> counts_of_others(const host_list& hosts) const {
+        std::vector<std::size_t> all, others;
+        for (std::size_t h = 0; h < hosts.names.size(); ++h) {
+            all.push_back(hosts.hcas[h].size());
+            const auto& p = patterns_.at(name_pattern(hosts.names[h]));
+            if (p.most_hcas != 1 || p.cards != p.hosts) others.push_back(all.back());
+        }
+        const auto hcas = std::accumulate(others.begin(), others.end(), std::size_t{0});
+        return 2 * (all.size() - others.size()) <= hcas ? others : all;
+    }
+
     bool above_leaves(const std::vector<std::uint32_t>& hcas) const {
         return std::all_of(hcas.begin(), hcas.end(), [&](auto i) {
             const auto leaf = s_.out.hcas[i].leaf;

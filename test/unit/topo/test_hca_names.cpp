@@ -61,7 +61,8 @@ TEST_CASE("host and device are told by what most descriptions have", "[topo]") {
         "n{n:02} mlx5_{r}", "n{n:02} mlx5_ib{r}", "n{n:02} mlx5_bond_{r}", "n{n:02} rdma{r}",
         "n{n:02} rdmaP{pci}p0s2", "n{n:02} fabric{r}", "n{n:02}.a-b.example mlx5_{r}", "n{n:02}-mlx5_{r}",
         "n{n:02}_mlx5_{r}", "n{n:02}:ibp{r}s0", "n{n:02}.rdma{r}", "a-n{n:02}-mlx5_ib{r}", "mlx5_{r} n{n:02}",
-        "rdma{r} n{n:02}", "mlx5_{r}-n{n:02}", "ib{n:02} mlx5_{r}", "rdma{n:02} rdma{r}");
+        "rdma{r} n{n:02}", "mlx5_{r}-n{n:02}", "mlx5_bond_{r}@r1-n{n:02}.c1-k8s", "n{n:02}|mlx5_ib{r}",
+        "n{n:02}=rdmaP{pci}p0s2", "ib{n:02} mlx5_{r}", "rdma{n:02} rdma{r}");
     const auto hosts = GENERATE(2, 8, 40);
     CAPTURE(pattern, hosts);
     const auto descriptions = fabric_of(hosts, pattern);

@@ -111,4 +111,19 @@ TEST_CASE("what hosts on spines and cores of directors are left make no leaves",
     for (const auto& h : f.hosts) CHECK(h.name[0] == 'n');
 }
 
+TEST_CASE("as many cards as hosts do not make hosts of cards and managers", "[topo]") {
+    rail_fabric d(2, 8, 2, 2);
+    for (unsigned i = 0; i < 16; ++i)
+        d.link(d.add_hca(fmt::format("bf{} mlx5_0", i)), 1, d.leaves[i % 2][0], 10 + i / 2);
+    d.link(d.add_hca("ibmgr1 mlx5_0"), 1, d.leaves[0][1], 20);
+    const bool cards = GENERATE(true, false);
+    auto dump = read_ibnetdiscover(d.text()).value();
+    for (auto& n : dump.nodes)
+        if (n.kind == node_kind::hca)
+            n.device = n.name.starts_with("bf") == cards ? std::uint16_t{0xa2d6} : std::uint16_t{0x1021};
+    const auto f = build_fabric(dump);
+    CHECK(f.hosts.size() == (cards ? 16 : 32));
+    CHECK(f.defects.empty());
+}
+
 }  // namespace test_services

@@ -155,4 +155,15 @@ TEST_CASE("rails are no storage, whatever is wrong with their cables", "[topo]")
     CHECK(devices_left_out(d.model()).empty());
 }
 
+TEST_CASE("links of a network for storage are compared with its own", "[topo][storage]") {
+    storage_fabric d(4, 6, 4, 1, [](auto g, auto, auto) { return fmt::format("st-{}", g / 2); });
+    const bool slow = GENERATE(false, true);
+    for (unsigned i = 0; i < 6; ++i)
+        d.link(d.switches["st-" + std::to_string(i % 2)], 40 + i, d.switch_of("st-spine"), 1 + i,
+               slow && i == 3 ? "4xEDR" : "4xHDR");
+    const auto f = d.model();
+    REQUIRE(f.defects.size() == slow);
+    if (slow) CHECK(f.defects[0].kind == "slow-link");
+}
+
 }  // namespace test_storage_rails
