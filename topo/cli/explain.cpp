@@ -68,18 +68,24 @@ std::string bytes_text(double bytes) {
     return bytes == 0 ? "-" : format_bytes(static_cast<std::uint64_t>(bytes));
 }
 
+nlohmann::json bytes_json(const by_tier<double>& bytes) {
+    nlohmann::json out;
+    for (const auto t : all_tiers) out[std::string(name_of(t))] = bytes[t];
+    return out;
+}
+
 nlohmann::json cost_json(const placement_cost& c) {
     nlohmann::json out{{"above_leaf_bytes", c.above_leaf()},
                        {"busiest_uplink_bytes", c.busiest_uplink},
                        {"dimensions", nlohmann::json::array()}};
-    for (const auto t : all_tiers) out["bytes"][std::string(name_of(t))] = c.bytes[t];
+    out["bytes"] = bytes_json(c.bytes);
     for (const auto& d : c.dimensions)
         out["dimensions"].push_back({{"dimension", name_of(d.dim)},
                                      {"groups", d.groups},
                                      {"over_leaf_groups", d.over_leaf_groups},
                                      {"over_spine_groups", d.over_spine_groups},
                                      {"largest_spread", d.largest_spread},
-                                     {"bytes", d.bytes}});
+                                     {"bytes", bytes_json(d.bytes)}});
     return out;
 }
 
