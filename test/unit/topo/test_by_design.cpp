@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // What a site built on purpose is no defect: few cables to a leaf that serves others than the jobs, a
-// director's outer ports, a ring, cards that are hosts of their own, an older switch. And beside each what
+// director's outer ports, cards that are hosts of their own, an older switch. And beside each what
 // really lacks a cable is found.
 #include <algorithm>
 
@@ -129,25 +129,6 @@ TEST_CASE("boxes without hosts on a director's outer ports are leaves", "[topo]"
     REQUIRE(f.defects.size() == 2);
     for (const auto& each : f.defects) CHECK(each.kind == "off");
     if (!halves) CHECK(f.defects[1].evidence.ends_with("with 4 of 8 uplinks"));
-}
-
-TEST_CASE("a ring of switches has no spine, however uneven its hosts", "[topo]") {
-    dump_writer d;
-    const unsigned hosts[] = {1, 4, 4, 1};
-    std::vector<guid> ring;
-    for (unsigned i = 0; i < 4; ++i) ring.push_back(d.add_switch(fmt::format("r{}", i)));
-    for (unsigned i = 0; i < 4; ++i) {
-        d.link(ring[i], 35, ring[(i + 1) % 4], 36);
-        for (unsigned h = 0; h < hosts[i]; ++h)
-            d.link(d.add_hca(fmt::format("{}-{}-{} mlx5_0", hosts[i] == 1 ? "lab" : "n", i, h)), 1, ring[i],
-                   1 + h);
-    }
-    const auto f = told(d.model());
-    CHECK(levels(f) == 1);
-    CHECK(f.hosts.size() == 10);
-    CHECK(f.excluded.empty());
-    REQUIRE(f.defects.size() == 1);
-    CHECK(f.defects[0].kind == "unknown-shape");
 }
 
 TEST_CASE("cards that run a system of their own do not compute", "[topo]") {
