@@ -58,9 +58,14 @@ numbers numbers_of(const state& s, const std::vector<std::uint32_t>& hcas) {
 class numberings {
   public:
     explicit numberings(std::map<numbers, std::size_t> counts) : counts_(std::move(counts)) {
-        for (const auto& [list, n] : counts_) {
-            auto& best = usual_[list.size()];
-            if (n >= 3 && (!best || n > best->second)) best = &*counts_.find(list);
+        // In a list of two namings nobody knows the order, so one of a single naming is worth more.
+        const auto worth = [](const auto& each) {
+            return naming_of(each.first.front()) == naming_of(each.first.back()) ? 2 * each.second
+                                                                                 : each.second;
+        };
+        for (const auto& each : counts_) {
+            auto& best = usual_[each.first.size()];
+            if (each.second >= 3 && (!best || worth(each) > worth(*best))) best = &each;
         }
         std::erase_if(usual_, [](const auto& each) { return each.second == nullptr; });
         // What lacks one of a longer list is no numbering of its own.

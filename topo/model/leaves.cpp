@@ -2,6 +2,7 @@
 //
 // Which switches are leaves, by the hosts on them: those that no others with hosts contradict.
 #include <algorithm>
+#include <array>
 
 #include "topo/model/build.hpp"
 #include "topo/model/names.hpp"
@@ -56,8 +57,23 @@ class leaf_finder {
         }
     }
 
+    /// Whether it and the two on either side have hosts, and links to two of those only: a ring or a chain of
+    /// leaves, one of which may have few hosts. Of four the two opposite may be spines, if both have few.
+    bool in_ring(std::uint32_t sw) const {
+        const auto& peers = g_.peers[sw];
+        if (peers.size() != 2) return false;
+        std::array<std::uint32_t, 2> next{};
+        for (std::size_t i = 0; i < 2; ++i) {
+            const auto& its = g_.peers[peers[i]];
+            if (its.size() != 2) return false;
+            next[i] = its[0] == sw ? its[1] : its[0];
+            if (!leaf_[peers[i]] || !leaf_[next[i]]) return false;
+        }
+        return next[0] != next[1] || 2 * g_.hosts[next[0]] > std::min(g_.hosts[peers[0]], g_.hosts[peers[1]]);
+    }
+
     bool stands_above(std::uint32_t sw, std::vector<std::uint32_t> others) const {
-        if (others.size() < 2) return false;
+        if (others.size() < 2 || in_ring(sw)) return false;
         std::vector<std::size_t> hosts;
         std::size_t peers = 0;
         for (const auto o : others) {
@@ -87,7 +103,7 @@ class leaf_finder {
         for (std::uint32_t i = 0; i < leaf_.size(); ++i)
             if (strong(i)) ++leaves, cards += is_line_card(f_.switches[i].name);
         for (std::uint32_t i = 0; i < leaf_.size(); ++i) {
-            if (!leaf_[i] || strong(i)) continue;
+            if (!leaf_[i] || strong(i) || in_ring(i)) continue;
             // Below it all may be off, so that only its name is left to go by.
             const auto& name = f_.switches[i].name;
             if (is_line_card(name) ? 2 * cards < leaves : role_in_name(name) == switch_role::upper) {

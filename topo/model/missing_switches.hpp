@@ -58,6 +58,7 @@ class missing_switches {
     row row_of(const mesh& m, const block& uppers, const std::vector<std::uint32_t>& lowers);
     std::vector<hole> against_like(const like_rows& all, const std::vector<row>& rows, const row& r);
     std::vector<hole> against_step(const row& r) const;
+    std::vector<hole> left_out(const row& r, long step) const;
     row_name name_of(const row& r, const std::vector<long>& places, long at) const;
     bool dark_on_all(const row& r, const ports& p) const;
     void take(const row& r, const std::vector<row>& rows, const hole& h, std::size_t holes);

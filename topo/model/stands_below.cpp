@@ -41,6 +41,7 @@ float lower_switches::sure(std::uint32_t sw, unsigned level) {
     for (const auto p : g_.peers[sw])
         if (f_.switches[p].level == level) mine.push_back(p);
     if (on_outer_ports(sw, mine)) return 0.95f;
+    if (level > 1 && leads_to_dead_ends(sw, level)) return 0.8f;
     const auto like =
         compare_.nearest(sw, mine, [&](std::uint32_t i) { return f_.switches[i].level == level - 1; });
     if (like.sw == none) return 0;
@@ -54,6 +55,19 @@ float lower_switches::sure(std::uint32_t sw, unsigned level) {
     if (alike < 0.75) return name > 0 ? 0.8f : on_ports_of_lowers(sw, level) ? 0.7f : 0;
     if (name < 0 && only_block(level)) return 0;
     return name > 0 ? 0.95f : name == 0 && only_block(level) ? 0.6f : 0.9f;
+}
+
+/// Whether it leads from `level` to switches that lead nowhere else: leaves without hosts below a spine of
+/// their own. Above the cores such would be for nothing.
+bool lower_switches::leads_to_dead_ends(std::uint32_t sw, unsigned level) const {
+    const auto beside = [&](std::uint32_t i) {
+        return f_.switches[i].level == no_level &&
+               std::ranges::any_of(g_.peers[i], [&](auto p) { return f_.switches[p].level == level; });
+    };
+    return std::ranges::any_of(g_.peers[sw], [&](auto end) {
+        return f_.switches[end].level == no_level && !beside(end) &&
+               std::ranges::all_of(g_.peers[end], beside);
+    });
 }
 
 void lower_switches::list_ends() {

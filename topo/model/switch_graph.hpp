@@ -90,6 +90,7 @@ class lower_switches {
     std::string usual_name(unsigned level) const;
     int name_says_leaf(std::uint32_t sw);
     bool only_block(unsigned level);
+    bool leads_to_dead_ends(std::uint32_t sw, unsigned level) const;
     bool on_ports_of_lowers(std::uint32_t sw, unsigned level);
     bool on_outer_ports(std::uint32_t sw, const std::vector<std::uint32_t>& mine);
     void list_ends();

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <array>
 #include <string>
 #include <vector>
 
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 
+#include "dump_writer.hpp"
 #include "topo/model/device_name.hpp"
 #include "topo/model/hca_names.hpp"
 
 namespace test_hca_names {
 
 using namespace banyan::topo;
+using namespace banyan::topo::test;
 
 namespace {
 
@@ -119,6 +122,19 @@ TEST_CASE("hosts of a fabric may write their descriptions in two ways", "[topo]"
     const auto names = read(descriptions);
     for (std::size_t i = 0; i < names.size(); ++i)
         CHECK(names[i].host == fmt::format("{}{:02}", i < 32 ? 'n' : 'm', i % 32 / 4 + 1));
+}
+
+TEST_CASE("rails are in the order of the hosts that renamed all their devices", "[topo]") {
+    dump_writer d;
+    const std::array leaves{d.add_switch("tor-1"), d.add_switch("tor-2")};
+    for (unsigned h = 0; h < 11; ++h)
+        for (unsigned r = 0; r < 2; ++r)
+            d.link(d.add_hca(fmt::format("n{:02} {}{}", h, h % 2 == 0 && r == 0 ? "mlx5_" : "mlx5_ib", r)), 1,
+                   leaves[r], 1 + h);
+    const auto f = d.model();
+    REQUIRE(f.leaf_groups.size() == 1);
+    REQUIRE(f.leaf_groups[0].leaves.size() == 2);
+    CHECK(f.switches[f.leaf_groups[0].leaves[0]].name == "tor-1");
 }
 
 }  // namespace test_hca_names

@@ -147,6 +147,16 @@ TEST_CASE("a spine that is off among all leaves' spines", "[topo]") {
     }
 }
 
+TEST_CASE("every second spine is off, or its ports are spare", "[topo]") {
+    const std::string odd = GENERATE("agg-2", "agg-x");
+    tree t(4, {"agg-1", odd, odd == "agg-2" ? "agg-3" : "agg-2", "agg-4", odd == "agg-2" ? "agg-5" : "agg-3"},
+           2);
+    t.kill(1, 2);
+    t.kill(3, 2);
+    CHECK(std::ranges::count(defects_of(t.text()), "missing-switch", &defect::kind) ==
+          (odd == "agg-2" ? 2 : 0));
+}
+
 TEST_CASE("a spine of one rail that is off", "[topo]") {
     generate::options o;
     o.hosts = 32, o.group_size = 8, o.rails = 4, o.spines = 3, o.radix = 32, o.rail_only = true;
