@@ -11,7 +11,7 @@ from harness import main
 from on_demand import OnDemandCase
 
 # Two nodes a leaf group: a pipeline sits in one, so that the order of the nodes is not Slurm's.
-SHAPE = "tp=2,dp=2,pp=2"
+SHAPE = "tp=2,pp=2,dp=2"
 NAMES = ("BANYAN_NODE_RANK", "BANYAN_NNODES", "BANYAN_NPROC_PER_NODE", "PET_NODE_RANK", "PET_NNODES", "PET_NPROC_PER_NODE", "PET_MASTER_ADDR",
          "MASTER_ADDR", "BANYAN_STEP_NODES", "BANYAN_TP_SIZE", "BANYAN_SHAPE", "RANK", "LOCAL_RANK", "BANYAN_TP_RANK", "BANYAN_NODE")
 TELL = "bash -c " + shlex.quote("; ".join(["echo launcher $SLURM_PROCID"] + [f'echo "env $SLURM_PROCID {name}=${name}"' for name in NAMES]))

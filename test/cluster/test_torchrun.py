@@ -9,7 +9,7 @@ import torch_venv
 from harness import main
 from on_demand import OnDemandCase
 
-SHAPE = "tp=2,dp=2,pp=2"
+SHAPE = "tp=2,pp=2,dp=2"
 
 
 class Torchrun(OnDemandCase):

@@ -35,7 +35,7 @@ class PluginDirectory(InstalledCase):
         site = self.site(select=BANYAN)
         site.up()
         self.work(site)
-        job = site.sbatch("-N4", "--ntasks-per-node=1", "--train-parallel=dp=2,pp=2")
+        job = site.sbatch("-N4", "--ntasks-per-node=1", "--train-parallel=pp=2,dp=2")
         site.wait_for_job(job, "RUNNING")
         ranks = site.step(job)[1]
         self.assertEqual(sorted(ranks), site.names)

@@ -11,7 +11,7 @@ from pathlib import Path
 from plugin_directory import OURS, THEIRS, InstalledCase, NextMicroRelease, main
 from site_texts import BANYAN, PLAIN
 
-TRAIN = ("-N4", "--ntasks-per-node=1", "--train-parallel=dp=2,pp=2")
+TRAIN = ("-N4", "--ntasks-per-node=1", "--train-parallel=pp=2,dp=2")
 PLAIN_JOB = TRAIN[:2]
 STEP_THAT_ENDS = "#!/bin/bash\nsrun hostname\n"
 

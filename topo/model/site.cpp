@@ -15,11 +15,13 @@ std::uint32_t host_or_complain(state& s, const std::string& name, const std::str
 }
 
 /// The island of the first host that the fabric knows; none when it knows no one of them.
-std::uint32_t island_of(const state& s, const std::vector<std::string>& hosts) {
+std::uint32_t island_of(state& s, const std::vector<std::string>& hosts) {
+    auto island = none;
     for (const auto& name : hosts)
-        if (const auto h = find_host(s.out, name); h != none && s.out.hosts[h].leaf_group != none)
-            return s.out.leaf_groups[s.out.hosts[h].leaf_group].island;
-    return none;
+        if (const auto h = host_or_complain(s, name, "a WAN link");
+            h != none && island == none && s.out.hosts[h].leaf_group != none)
+            island = s.out.leaf_groups[s.out.hosts[h].leaf_group].island;
+    return island;
 }
 
 /// A host's block is the leaf that it is on.
@@ -33,14 +35,21 @@ void take_blocks(state& s) {
 void take_told_domains(state& s) {
     const auto& told = s.options.site.nvlink_domain_of;
     const auto* last = s.options.previous;
+    bool any = told.empty();
     for (auto& h : s.out.hosts) {
         if (const auto at = told.find(h.name); at != told.end()) {
+            any = true;
             h.nvlink_domain = at->second;
         } else if (last) {
             const auto before = find_host(*last, h.name);
             if (before != none) h.nvlink_domain = last->hosts[before].nvlink_domain;
         }
     }
+    if (!any)
+        s.report("unknown-host", {told.begin()->first},
+                 fmt::format("{} has it, and no host of the fabric: are nodes called otherwise?",
+                             s.options.site.nvlink_domain_file),
+                 1.0);
 }
 
 void take_domains(state& s) {

@@ -4,6 +4,7 @@
 // for storage lead to switches that several groups share, or to others than the groups have.
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "topo/model/divisions.hpp"
 #include "topo/model/hosts.hpp"
@@ -148,7 +149,8 @@ void set_storage_rails_aside(state& s, host_list& hosts) {
     std::vector<int> tally(s.out.switches.size());
     std::vector<bool> of_make(hosts.hcas.size());
     const auto parts = connected_switches(s.out);
-    for (const auto& make : makes_of(s, hosts)) {
+    const auto makes = makes_of(s, hosts);
+    for (const auto& make : makes) {
         const auto found = storage_finder(s, make, parts).find();
         for (const auto h : make.hosts) {
             of_make[h] = true;
@@ -158,6 +160,18 @@ void set_storage_rails_aside(state& s, host_list& hosts) {
                 if (s.out.hcas[i].leaf != none) tally[s.out.hcas[i].leaf] += at != found.end() ? 1 : -1;
             }
         }
+    }
+    // Hosts that are all in one group do not show which of their HCAs divide them otherwise; others do.
+    for (const auto& make : makes) {
+        std::set<std::uint32_t> of_storage;
+        for (std::size_t d = 0; d < make.devices.size(); ++d)
+            if (std::ranges::all_of(make.leaves[d],
+                                    [&](auto leaf) { return leaf == none || tally[leaf] > 0; }))
+                of_storage.insert(make.devices[d]);
+        if (of_storage.size() == make.devices.size()) continue;
+        for (const auto h : make.hosts)
+            for (const auto i : hosts.hcas[h])
+                if (why[i].empty() && of_storage.contains(s.device_of_hca[i])) why[i] = shared;
     }
     // Hosts of no make are too odd to tell what a leaf is for, but with three HCAs they are no servers.
     for (std::size_t h = 0; h < hosts.hcas.size(); ++h)

@@ -59,12 +59,12 @@ std::size_t most_on_an_island(const fabric& f, std::span<const std::uint32_t> ho
 }  // namespace
 
 std::partial_ordering host_kind::operator<=>(const host_kind& o) const {
-    return std::tuple(o.gbps, o.rails, given) <=> std::tuple(gbps, rails, o.given);
+    return std::tuple(o.nvlink, o.gbps, o.rails, given) <=> std::tuple(nvlink, gbps, rails, o.given);
 }
 
 host_kind kind_of(const fabric& f, std::span<const std::uint32_t> given, std::uint32_t host) {
     const auto& h = f.hosts[host];
-    return {h.gbps, h.rails, host < given.size() ? given[host] : 0};
+    return {h.gbps, h.rails, h.nvlink != none, host < given.size() ? given[host] : 0};
 }
 
 std::vector<std::uint32_t> equal_hosts(const fabric& f, const candidates& from, std::size_t needed) {

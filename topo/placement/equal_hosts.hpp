@@ -16,6 +16,7 @@ namespace banyan::topo {
 struct host_kind {
     double gbps = 0;          ///< of all its rails at the rate of the slowest; 0 = not told
     std::uint16_t rails = 0;  ///< with a link
+    bool nvlink = false;      ///< to other hosts
     std::uint32_t given = 0;  ///< candidates::kind
 
     bool operator==(const host_kind&) const = default;

@@ -138,8 +138,8 @@ result<dump> read_dump(std::string text) {
                                 out.complaints[0].what),
                     "keep the tool's whole output as it is");
     if (out.nodes.empty()) return not_a_dump(all, binary);
-    // No cut leaves the signs of one in a tree: there each link stands once.
-    if (out.untold.cables) return out;
+    // No cut leaves its signs where each link stands once: those readers look for one themselves.
+    if (out.untold.cables || f == form::omni_path || f == form::ufm_links) return out;
     // The tools print every node that they print as a peer. A few that lack are dirt, which the model
     // reports; a fifth of them is a lost end.
     const auto missing = missing_records(out);

@@ -39,8 +39,9 @@ std::unexpected<error> not_a_dump(std::string_view text, bool binary) {
                         "Ethernet what clush or pdsh prints with lldpcli -f keyvalue show neighbors; or "
                         "Slurm's topology.conf or topology.yaml");
     const auto hint =
-        "give the output of ibnetdiscover or iblinkinfo, ibdiagnet2.db_csv or .lst, or Slurm's topology.conf "
-        "or topology.yaml";
+        "give the output of ibnetdiscover or iblinkinfo, ibdiagnet2.db_csv or .lst, opareport -o links, "
+        "lldpcli "
+        "behind clush, UFM's list of links, or Slurm's topology.conf or topology.yaml";
     if (binary) return fail(errc::invalid_input, "the dump is a binary file", hint);
     for (const auto& m : marks)
         if (start.find(m.text) != std::string_view::npos)

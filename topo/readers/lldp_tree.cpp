@@ -2,6 +2,8 @@
 #include "topo/readers/lldp_tree.hpp"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -28,7 +30,10 @@ class lldp_tree {
     lldp_tree(const lldp_neighbours& told, dump& out) : told_(told), out_(out) {}
 
     result<void> read() {
-        for (const auto& [name, line] : told_.reported) systems_[system(name, line)].reported = true;
+        for (const auto& [name, line] : told_.reported) short_names_.insert(name);
+        for (const auto& n : told_.all) short_names_.insert(n.name);
+        for (const auto& [name, line] : told_.reported)
+            systems_[system(known_as(name), line)].reported = true;
         for (const auto& n : told_.all) BANYAN_CHECK(join(n));
         for (auto& s : systems_) {
             std::sort(s.neighbours.begin(), s.neighbours.end());
@@ -60,18 +65,19 @@ class lldp_tree {
         return at->second;
     }
 
-    /// A system may announce itself with its domain, and be asked without.
-    std::string_view known_as(std::string_view announced) const {
-        const auto stem = announced.substr(0, announced.find('.'));
-        return !told_.reported.contains(announced) && told_.reported.contains(stem) ? stem : announced;
+    /// A system may announce itself with its domain and be asked without, or the other way round.
+    std::string_view known_as(std::string_view name) const {
+        const auto stem = name.substr(0, name.find('.'));
+        return short_names_.contains(stem) ? stem : name;
     }
 
     result<void> join(const lldp_neighbour& n) {
-        if (n.name.empty()) return {};  // a NIC's own agent, or a system without lldpd
-        const auto a = system(n.local, n.line), b = system(known_as(n.name), n.line);
+        if (n.name.empty()) return {};
+        named_.emplace(n.local, n.port);
+        const auto a = system(known_as(n.local), n.line), b = system(known_as(n.name), n.line);
         if (a == b) return {};
         auto& peer = systems_[b];
-        const bool is_switch = n.forwards && !n.mac_port;
+        const bool is_switch = n.forwards.value_or(true) && !n.mac_port;
         if (is_switch && !peer.chassis.empty() && peer.chassis != n.chassis)
             return fail(errc::invalid_input,
                         fmt::format("line {}: two switches are called {}: {} and {}", n.line, peer.name,
@@ -85,18 +91,28 @@ class lldp_tree {
         return {};
     }
 
-    /// No cable joins two hosts: a system whose neighbour is a host is a switch, if none has seen otherwise.
+    /// A system that no other one has seen is a switch where most of its neighbours are hosts: a host may
+    /// have a neighbour in it, such as its BMC.
     void find_silent_switches() {
-        for (auto& s : systems_)
-            if (!s.seen && !s.is_switch)
-                s.is_switch = std::any_of(s.neighbours.begin(), s.neighbours.end(),
-                                          [&](auto n) { return systems_[n].seen && !systems_[n].is_switch; });
+        for (auto& s : systems_) {
+            if (s.seen || s.is_switch) continue;
+            const auto hosts = std::ranges::count_if(
+                s.neighbours, [&](auto n) { return systems_[n].seen && !systems_[n].is_switch; });
+            s.is_switch = 2 * hosts > std::ssize(s.neighbours);
+        }
     }
 
     /// A host's own word of its NICs counts, where there is one: a switch has them by their descriptions.
     void find_nic(const lldp_neighbour& n) {
-        if (n.name.empty()) return;
-        const auto a = index_.at(n.local), b = index_.at(known_as(n.name));
+        // Beside a system its NIC may have an agent of its own.
+        if (n.name.empty()) {
+            if (!named_.contains({n.local, n.port}))
+                complain(out_, n.line, 1,
+                         fmt::format("the neighbour of {} on {} gives no name: does lldpd run there?",
+                                     n.local, n.port));
+            return;
+        }
+        const auto a = index_.at(known_as(n.local)), b = index_.at(known_as(n.name));
         auto &local = systems_[a], &peer = systems_[b];
         if (!local.is_switch && peer.is_switch)
             peer.nics.push_back(fmt::format("{} {}", local.name, n.port));
@@ -149,6 +165,9 @@ class lldp_tree {
     const lldp_neighbours& told_;
     dump& out_;
     std::map<std::string_view, std::uint32_t> index_;
+    std::set<std::string_view> short_names_;  ///< all names; those with a domain do no harm
+    std::set<std::pair<std::string_view, std::string_view>>
+        named_;  ///< system and port with a named neighbour
     std::vector<lldp_system> systems_;
 };
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -15,8 +16,8 @@ namespace banyan::topo {
 struct lldp_neighbour {
     std::string_view local, port, name, chassis, peer_port;
     std::uint32_t line = 0;
-    bool forwards = false;  ///< it says that it is a bridge or a router
-    bool mac_port = false;  ///< it calls its port by a MAC address, as a NIC does; switches give names
+    std::optional<bool> forwards;  ///< whether it says that it is a bridge or a router
+    bool mac_port = false;         ///< it calls its port by a MAC address, as a NIC does; switches give names
 };
 
 /// What was told, in the order of the text. Views into it.

@@ -177,10 +177,14 @@ result<site_description> read_site(std::string_view text, const std::string& nam
             (w.a.empty() ? w.a : w.b) = hosts ? std::move(*hosts) : std::vector<std::string>{};
         }
         w.gbps = t.template get<double>("gbps", 0);
-        if ((w.a.empty() || w.b.empty()) && !wrong_wan)
-            wrong_wan = error{errc::invalid_input,
-                              fmt::format("{}: [[wan]] needs sites = [\"HOSTS\", \"HOSTS\"]", name),
-                              {}};
+        const auto wrong = [&](std::string what) {
+            if (!wrong_wan) wrong_wan = error{errc::invalid_input, fmt::format("{}: {}", name, what), {}};
+        };
+        if (w.a.empty() || w.b.empty()) wrong("[[wan]] needs sites = [\"HOSTS\", \"HOSTS\"]");
+        if (!(w.gbps > 0)) wrong("[[wan]] needs gbps, a number above 0");
+        for (const auto& host : w.a)
+            if (std::ranges::find(w.b, host) != w.b.end())
+                wrong(fmt::format("[[wan]] has {} at both ends", host));
         out.wan.push_back(std::move(w));
     }));
     if (wrong_wan) return std::unexpected(*wrong_wan);

@@ -2,6 +2,8 @@
 //
 // Fabrics of other networks than InfiniBand, and from UFM: what their tools tell, and nothing that they do
 // not.
+#include <algorithm>
+#include <functional>
 #include <set>
 
 #include <banyan/topo/placement.hpp>
@@ -9,6 +11,7 @@
 #include <banyan/topo/snapshot.hpp>
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "common/file.hpp"
 #include "common/text.hpp"
@@ -135,14 +138,53 @@ TEST_CASE("LLDP: what does not fit is told", "[topo][networks]") {
         "gpu1: lldp.ens12.via=LLDP\ngpu1: lldp.ens12.chassis.mac=02:77\ngpu1: lldp.ens12.port.mac=02:78\n";
     const auto d = read_dump(text);
     REQUIRE(d);
-    REQUIRE(d->complaints.size() == 1);
+    REQUIRE(d->complaints.size() == 2);
+    CHECK_THAT(d->complaints[1].what, Catch::Contains("the neighbour of gpu1 on ens12 gives no name"));
     CHECK_THAT(d->complaints[0].what, Catch::Contains("gpu9: bash: lldpcli"));
     CHECK(groups(build_fabric(*d)).size() == 2);
+    CHECK(read_dump(two_groups(true, false) + "lldp.ens10np0.via=LLDP\n")->complaints.size() == 1);
+    CHECK(read_dump(two_groups(true, false) + "gpu9: lldp.e0.via=LLDP\ngpu9: lldp.e0.chassis.mac=02:9\n")
+              ->complaints.size() == 1);
     // A host that forwards packets for containers is no switch.
     std::string docker = two_groups(false, true);
     for (std::size_t at = 0; (at = docker.find("Bridge.enabled=off", at)) != docker.npos;)
         docker.replace(at, 18, "Bridge.enabled=on");
     CHECK(groups(model(docker)).size() == 2);
+}
+
+TEST_CASE("LLDP: hosts with a neighbour in them, mixed lines, names with and without domain",
+          "[topo][networks]") {
+    const std::set<std::string> expected = {"gpu[1-4] x2", "gpu[5-8] x2"};
+    auto bmcs = two_groups(true, false);
+    for (int h = 1; h <= 8; ++h)
+        bmcs += says(fmt::format("gpu{}", h), "usb0", fmt::format("bmc{}", h), "", false);
+    CHECK(groups(build_fabric(*read_dump(bmcs))) == expected);
+    // The TLV of capabilities is optional.
+    std::string bare;
+    const auto text = two_groups(true, true);
+    for (const auto line : split(std::string_view(text), '\n'))
+        if (line.find(".enabled=") == line.npos) bare += std::string(line) + "\n";
+    CHECK(groups(model(bare)) == expected);
+    // What three programs print at once.
+    std::vector<std::string_view> queues[3];
+    for (const auto line : split(std::string_view(text), '\n')) {
+        const auto host = line.substr(0, line.find(':'));
+        queues[std::hash<std::string_view>()(host) % 3].push_back(line);
+    }
+    std::string woven;
+    for (std::size_t i = 0; i < text.size(); ++i)
+        for (const auto& q : queues)
+            if (i < q.size()) woven += std::string(q[i]) + "\n";
+    CHECK(groups(model(woven)) == expected);
+    // Asked with the domain, announced without.
+    std::string asked;
+    for (const auto line : split(std::string_view(text), '\n')) {
+        const auto end = line.find(": ");
+        asked +=
+            end == line.npos ? "\n" : fmt::format("{}.site.org{}\n", line.substr(0, end), line.substr(end));
+    }
+    for (std::size_t at; (at = asked.find(".pod1")) != asked.npos;) asked.erase(at, 5);
+    CHECK(groups(model(asked)) == expected);
 }
 
 TEST_CASE("Omni-Path: what opareport and opaextractsellinks print", "[topo][networks]") {
@@ -193,7 +235,7 @@ TEST_CASE("UFM's list of links", "[topo][networks]") {
                  fmt::format("{}", h + 1), fmt::format("leaf-{}-{}", h / 2, r));
     for (int l = 0; l < 4; ++l)  // each to a line card of one director
         link(fmt::format("0c42a103009d{:04x}", l), "31", "31", fmt::format("leaf-{}-{}:31", l / 2, l % 2),
-             "0c42a103008d0000", "3", "L21/U1/" + std::to_string(l), "director");
+             "0c42a103008d0000", "3", "L21/U1/" + std::to_string(l + 1), "director");
     const auto f = model(text + "]");
     CHECK(groups(f) == std::set<std::string>{"n[1-2] x2", "n[3-4] x2"});
     CHECK(f.defects.empty());
@@ -201,6 +243,13 @@ TEST_CASE("UFM's list of links", "[topo][networks]") {
     CHECK(f.switches.size() == 5);
     CHECK(f.hcas.size() == 8);
     CHECK_THAT(why_not(text), Catch::Contains("list of links is cut"));
+    // The list has no order.
+    auto objects = nlohmann::json::parse(text + "]");
+    std::reverse(objects.begin(), objects.end());
+    const auto turned = model(objects.dump());
+    for (std::size_t i = 0; i < f.switches.size(); ++i) CHECK(turned.switches[i].id == f.switches[i].id);
+    objects[0]["source_port"] = "99999";
+    CHECK(read_dump(objects.dump())->complaints.size() == 1);
     const auto poor = read_dump(text + R"(,{"source_guid":"1"},7,{"source_guid":true}])");
     REQUIRE(poor);
     CHECK(poor->complaints.size() == 3);

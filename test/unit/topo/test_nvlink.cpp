@@ -111,6 +111,10 @@ TEST_CASE("hosts without NVLink beside such that share it", "[topo][nvlink]") {
         return std::set<std::uint32_t>(nodes.begin(), nodes.end()).size();
     };
     CHECK(different(trays("tp=4,pp=4,dp=4", 16)) == 16);
+    // As many of them as the job needs: spares do not drive it to hosts that share no NVLink.
+    const auto spared = place(f, free_in_racks({4, 4, 8, 0}), trays("tp=8,pp=2", 4, 4)).value();
+    CHECK(above_nvlink(f, trays("tp=8,pp=2", 4, 4), spared, dimension::tp) == 0);
+    for (const auto h : spared.spares) CHECK(h < 36);
     // More than the racks hold.
     CHECK(different(trays("tp=4,pp=4,dp=17", 68)) == 68);
 }

@@ -65,6 +65,9 @@ TEST_CASE("NVLink domains as the agents of the GPUs tell them", "[topo]") {
     CHECK(domain(after, "g0n00").empty());
     CHECK(domain(after, "g0n01") == "u-1.7");
 
+    options.site.nvlink_domain_of = read_nvlink_domains("g0n00.site.org u-1.7\n").value();
+    CHECK(d.model(options).defects.at(0).kind == "unknown-host");
+
     const auto refused = [](const char* text) { return read_nvlink_domains(text).error().text(); };
     CHECK(refused("n1 u.1\nn2\n").find("line 2: \"n2\" is not a node") != std::string::npos);
     CHECK(refused("n1 u 1\n").find("line 1") != std::string::npos);
@@ -79,6 +82,9 @@ TEST_CASE("a site file that is wrong says where", "[topo]") {
     CHECK(refused("[storage]\ndevices = \"mlx5_1\"\n").find("not a list of strings") != std::string::npos);
     CHECK(refused("[management]\nhosts = \"n[1\"\n").find("site.toml:2") != std::string::npos);
     CHECK(refused("[[wan]]\nsites = [\"n1\"]\n").find("[[wan]] needs") != std::string::npos);
+    CHECK(refused("[[wan]]\nsites = [\"n1\", \"n2\"]\ngbps = -1.0\n").find("above 0") != std::string::npos);
+    CHECK(refused("[[wan]]\nsites = [\"n[1-2]\", \"n[2-3]\"]\ngbps = 1.0\n").find("n2 at both ends") !=
+          std::string::npos);
     CHECK(refused("[storage\n").find("site.toml:1") != std::string::npos);
 }
 
