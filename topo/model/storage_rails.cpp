@@ -9,16 +9,11 @@
 #include "topo/model/divisions.hpp"
 #include "topo/model/hosts.hpp"
 #include "topo/model/names.hpp"
+#include "topo/model/storage_makes.hpp"
 #include "topo/model/switch_graph.hpp"
 
 namespace banyan::topo::build {
 namespace {
-
-/// Hosts that have the same devices, and for each of those the leaves it leads to.
-struct host_make {
-    std::vector<std::uint32_t> hosts, devices;
-    std::vector<leaf_by_host> leaves;  ///< by device, then by host; none without a link
-};
 
 constexpr const char* shared = "leads to switches that several leaf groups share";
 constexpr const char* perhaps = "perhaps for storage; the site file's [storage] devices tells";
@@ -115,29 +110,38 @@ class storage_finder {
     storage_devices out_;
 };
 
-/// The makes of at least three hosts with at least two devices.
-std::vector<host_make> makes_of(const state& s, const host_list& hosts) {
-    std::map<std::vector<std::uint32_t>, host_make> found;
-    for (std::uint32_t h = 0; h < hosts.hcas.size(); ++h) {
-        std::map<std::uint32_t, std::uint32_t> leaf_of;
-        for (const auto i : hosts.hcas[h]) leaf_of[s.device_of_hca[i]] = s.out.hcas[i].leaf;
-        if (leaf_of.size() < 2 || leaf_of.size() < hosts.hcas[h].size() || leaf_of.contains(none)) continue;
-        std::vector<std::uint32_t> devices;
-        for (const auto& [device, leaf] : leaf_of) devices.push_back(device);
-        auto& make = found[devices];
-        make.devices = devices;
-        make.leaves.resize(devices.size());
-        make.hosts.push_back(h);
-        for (std::size_t d = 0; d < devices.size(); ++d) make.leaves[d].push_back(leaf_of[devices[d]]);
+/// Hosts that are all in one group do not show which of their HCAs divide them otherwise; hosts of other
+/// makes do. Of a make of which nothing is known yet those HCAs lead to storage that are on leaves for
+/// storage, or on leaves that other makes are on too, while most of its HCAs have leaves of their own.
+void add_by_other_makes(const state& s, const host_list& hosts, const std::vector<host_make>& makes,
+                        std::vector<int>& tally, std::vector<std::string>& why) {
+    std::map<std::uint32_t, std::set<const host_make*>> makes_of_leaf;
+    for (const auto& make : makes)
+        for (const auto& leaves : make.leaves)
+            for (const auto leaf : leaves) makes_of_leaf[leaf].insert(&make);
+    const auto devices_where = [](const host_make& make, auto is) {
+        std::set<std::uint32_t> out;
+        for (std::size_t d = 0; d < make.devices.size(); ++d)
+            if (std::ranges::all_of(make.leaves[d], [&](auto leaf) { return leaf == none || is(leaf); }))
+                out.insert(make.devices[d]);
+        return out;
+    };
+    for (const auto& make : makes) {
+        const auto found = [&](auto h) {
+            return std::ranges::any_of(hosts.hcas[h], [&](auto i) { return !why[i].empty(); });
+        };
+        if (std::ranges::any_of(make.hosts, found)) continue;
+        auto of_storage = devices_where(make, [&](auto leaf) { return tally[leaf] > 0; });
+        if (of_storage.empty())
+            of_storage = devices_where(make, [&](auto leaf) { return makes_of_leaf[leaf].size() > 1; });
+        if (2 * of_storage.size() >= make.devices.size()) continue;
+        for (const auto h : make.hosts)
+            for (const auto i : hosts.hcas[h]) {
+                if (!of_storage.contains(s.device_of_hca[i])) continue;
+                why[i] = shared;
+                if (s.out.hcas[i].leaf != none) tally[s.out.hcas[i].leaf] += 2;
+            }
     }
-    std::vector<host_make> out;
-    for (auto& [devices, make] : found) {
-        const bool linked = std::all_of(make.leaves.begin(), make.leaves.end(), [](const auto& leaves) {
-            return std::any_of(leaves.begin(), leaves.end(), [](auto leaf) { return leaf != none; });
-        });
-        if (make.hosts.size() >= 3 && linked) out.push_back(std::move(make));
-    }
-    return out;
 }
 
 }  // namespace
@@ -161,18 +165,7 @@ void set_storage_rails_aside(state& s, host_list& hosts) {
             }
         }
     }
-    // Hosts that are all in one group do not show which of their HCAs divide them otherwise; others do.
-    for (const auto& make : makes) {
-        std::set<std::uint32_t> of_storage;
-        for (std::size_t d = 0; d < make.devices.size(); ++d)
-            if (std::ranges::all_of(make.leaves[d],
-                                    [&](auto leaf) { return leaf == none || tally[leaf] > 0; }))
-                of_storage.insert(make.devices[d]);
-        if (of_storage.size() == make.devices.size()) continue;
-        for (const auto h : make.hosts)
-            for (const auto i : hosts.hcas[h])
-                if (why[i].empty() && of_storage.contains(s.device_of_hca[i])) why[i] = shared;
-    }
+    add_by_other_makes(s, hosts, makes, tally, why);
     // Hosts of no make are too odd to tell what a leaf is for, but with three HCAs they are no servers.
     for (std::size_t h = 0; h < hosts.hcas.size(); ++h)
         for (const auto i : hosts.hcas[h])

@@ -66,6 +66,8 @@ def cases(test, output):
     settings = " ".join(f"{key}={shlex.quote(value)}" for key, _, value in (entry.partition("=") for entry in sorted(test.environment)))
     seed = os.environ.get("BANYAN_SEED")
     before = " ".join([f"BANYAN_SEED={seed}"] * bool(seed) + [settings] * bool(settings))
+    if not test.command:
+        return [f"ctest -R '^{test.name}$', once its program is built"]
     program, *words = (word.replace(str(Path.cwd()) + "/", "") for word in test.command)
     program, whole = f"{before} {program}".strip(), f"{before} {shlex.join([program, *words])}".strip()
     catch = re.findall(r"^failed case: (.+)$", output, re.M)

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "dump_writer.hpp"
+#include "topo/generate/generate.hpp"
 #include "topo/model/divisions.hpp"
 
 namespace test_storage_rails {
@@ -153,6 +154,25 @@ TEST_CASE("rails are no storage, whatever is wrong with their cables", "[topo]")
         for (unsigned h = 0; h < 4; ++h) d.forget(d.leaves[0][2], h + 1), d.forget(d.hcas[0][h][2], 1);
     }
     CHECK(devices_left_out(d.model()).empty());
+}
+
+TEST_CASE("each of two makes of hosts is one group, and storage is what they share", "[topo][storage]") {
+    generate::options o;
+    o.hosts = 24;
+    o.group_size = 12;
+    o.rails = 8;
+    o.odd.storage.rails = GENERATE(1u, 2u);
+    o.odd.storage.up =
+        GENERATE(generate::shared_storage::way::few_uplinks, generate::shared_storage::way::apart);
+    o.odd.less.groups = 1;
+    o.odd.less.hcas = 4;
+    const auto f = build_fabric(read_dump(generate::generate(o).value().text).value());
+    CHECK(f.defects.empty());
+    REQUIRE(f.leaf_groups.size() == 2);
+    const auto first = f.leaf_groups[0].leaves.size(), second = f.leaf_groups[1].leaves.size();
+    CHECK(std::min(first, second) == 4);
+    CHECK(std::max(first, second) == 8);
+    CHECK(std::ssize(f.excluded) >= 24 * o.odd.storage.rails);
 }
 
 TEST_CASE("links of a network for storage are compared with its own", "[topo][storage]") {
