@@ -111,8 +111,8 @@ class storage_finder {
 };
 
 /// Hosts that are all in one group do not show which of their HCAs divide them otherwise; hosts of other
-/// makes do. Of a make of which nothing is known yet those HCAs lead to storage that are on leaves for
-/// storage, or on leaves that other makes are on too, while most of its HCAs have leaves of their own.
+/// makes do. Of a make of which nothing is known yet those HCAs lead to storage that are on leaves of other
+/// makes too, while the others, which are more, have leaves of their own.
 void add_by_other_makes(const state& s, const host_list& hosts, const std::vector<host_make>& makes,
                         std::vector<int>& tally, std::vector<std::string>& why) {
     std::map<std::uint32_t, std::set<const host_make*>> makes_of_leaf;
@@ -131,10 +131,11 @@ void add_by_other_makes(const state& s, const host_list& hosts, const std::vecto
             return std::ranges::any_of(hosts.hcas[h], [&](auto i) { return !why[i].empty(); });
         };
         if (std::ranges::any_of(make.hosts, found)) continue;
-        auto of_storage = devices_where(make, [&](auto leaf) { return tally[leaf] > 0; });
-        if (of_storage.empty())
-            of_storage = devices_where(make, [&](auto leaf) { return makes_of_leaf[leaf].size() > 1; });
-        if (2 * of_storage.size() >= make.devices.size()) continue;
+        const auto of_others = [&](auto leaf) { return makes_of_leaf[leaf].size() > 1; };
+        const auto of_storage = devices_where(make, of_others);
+        const auto own = devices_where(make, [&](auto leaf) { return !of_others(leaf); });
+        // A leaf of both kinds has crossed cables.
+        if (own.size() <= of_storage.size() || own.size() + of_storage.size() < make.devices.size()) continue;
         for (const auto h : make.hosts)
             for (const auto i : hosts.hcas[h]) {
                 if (!of_storage.contains(s.device_of_hca[i])) continue;
