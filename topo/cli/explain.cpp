@@ -2,6 +2,7 @@
 //
 // A placement explained: which dimension crosses which tier, what that moves in a step, and what Slurm's own
 // rank order on the same nodes would cost.
+#include <algorithm>
 #include <memory>
 #include <numeric>
 

@@ -156,7 +156,7 @@ std::vector<leaf_load> leaf_loads(const fabric& f) {
 
 namespace {
 
-/// Of an HCA's ports together.
+/// The rates of all planes together.
 double gbps_of(const hca& h) { return gbps(h.rate) * std::max<unsigned>(1, h.planes); }
 
 double gbps_of(const fabric& f, const host& h) {

@@ -33,7 +33,7 @@ class missing_ports {
     };
     /// The ports that most of the peers of `sw` on that level have their cables to it on, ascending.
     const ports& usual_at_peers(std::uint32_t sw, unsigned level);
-    /// Of its links to other switches, by peer, then by port.
+    /// The ends of its links to other switches, by peer, then by port.
     std::span<const end> ends_of(std::uint32_t sw) const;
     bool leads_to(std::uint32_t sw, std::uint16_t port, std::uint32_t peer) const;
     /// Whether nothing is on the port: there is no such port, or it has no link.

@@ -27,7 +27,7 @@ bool mostly_the_same(const std::vector<std::uint32_t>& a, const std::vector<std:
 
 }  // namespace
 
-/// But for a few that may have got something else there.
+/// Whether the ports are dark on the lowers of the row; on a few of these something else may be there.
 bool missing_switches::dark_on_all(const row& r, const ports& p) const {
     std::size_t dark = 0;
     for (const auto low : r.lowers)

@@ -36,7 +36,7 @@ class missing_switches {
         std::vector<std::uint32_t> lowers;   ///< those that are cabled as most
         std::vector<std::uint32_t> regions;  ///< whose way up it is, ascending
     };
-    /// Of a row: where each upper stands, counted with the holes.
+    /// What a row lacks, and where each upper stands when the holes count.
     struct hole {
         ports dark;
         long at = 0;

@@ -92,7 +92,7 @@ class plane_finder {
         }
     }
 
-    /// Of those planes that others on its box have.
+    /// Tells which planes the HCA lacks that others on its box have.
     void tell(std::uint32_t i, int lacks, plane_set others) {
         auto dark = others & ~of_hca_[i];
         if (dark == 0 || s_.counts_only("missing-plane")) return;

@@ -111,8 +111,8 @@ class storage_finder {
 };
 
 /// Hosts that are all in one group do not show which of their HCAs divide them otherwise; hosts of other
-/// makes do. Of a make of which nothing is known yet those HCAs lead to storage that are on leaves of other
-/// makes too, while the others, which are more, have leaves of their own.
+/// makes do. Such hosts use an HCA for storage where its leaf has hosts of another make too, while most of
+/// their HCAs have leaves of their own.
 void add_by_other_makes(const state& s, const host_list& hosts, const std::vector<host_make>& makes,
                         std::vector<int>& tally, std::vector<std::string>& why) {
     std::map<std::uint32_t, std::set<const host_make*>> makes_of_leaf;

@@ -98,7 +98,7 @@ class lower_switches {
     const fabric& f_;
     const switch_graph& g_;
     comparison compare_;
-    /// Of each link between switches both ways: from, to, port of `from`. Made when first needed.
+    /// Both directions of each link between switches: from, to, port of `from`. Made when first needed.
     std::vector<std::tuple<std::uint32_t, std::uint32_t, std::uint16_t>> ends_;
     std::string leaf_name_, spine_name_;
     bool names_known_ = false, one_block_ = false;

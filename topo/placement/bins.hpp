@@ -51,8 +51,8 @@ float risk_of(const fabric& f, std::span<const float> risk, std::uint32_t host);
 /// bin of its own.
 free_bins make_bins(const fabric& f, const candidates& from);
 
-/// What a byte costs between hosts of two bins, by their indices; within one it is free. Of hosts without
-/// NVLink to others what every byte costs is left out.
+/// What a byte costs between hosts of two bins, by their indices; within one it is free. Every byte
+/// between hosts without NVLink costs the leaf's price, which is left out.
 class bin_distances {
   public:
     bin_distances(const fabric& f, const std::vector<bin>& bins) : cost_(f.tier_cost) {

@@ -127,7 +127,7 @@ result<placement> place_within(const fabric& f, const candidates& from, const re
     return take_hosts(f, r, job, std::move(best), limit);
 }
 
-/// Of the weakest host.
+/// The kind of the weakest host.
 host_kind weakest_of(const fabric& f, const candidates& from, const placement& p) {
     auto out = kind_of(f, from.kind, p.nodes.front());
     for (const auto h : p.nodes)

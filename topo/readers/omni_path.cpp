@@ -31,7 +31,7 @@ struct opa_end {
     std::string_view name;
 };
 
-/// Of GUID, port, type and name, with what stands between them skipped.
+/// Takes GUID, port and type; `skip` takes what stands between them. The caller takes the name.
 template <class Skip>
 std::optional<opa_end> take_end(cursor& c, Skip skip) {
     opa_end out;
